@@ -44,8 +44,7 @@ type Pool struct {
 // Procs is the processors of all instances.
 func (p *Pool) Procs() int { return p.Count * p.Plan.Attention.Procs() }
 
-// Ranks is the data-parallel ranks of all instances, which share requests evenly; each batch in
-// flight of a pipeline counts.
+// Ranks is the data-parallel ranks of all instances, times the batches in flight of a pipeline.
 func (p *Pool) Ranks() int { return p.Count * p.Plan.Attention.DP * p.Plan.InFlight() }
 
 // Under is the plan of the pool under a number of clients, which share the batches in flight
@@ -59,8 +58,7 @@ func (p *Pool) Under(clients int) plan.Plan {
 	return q
 }
 
-// Sharing is the data-parallel ranks in lockstep: those of an expert model, which exchange tokens.
-// Ranks of other models are replicas.
+// Sharing is the ranks in lockstep: those of an expert model, which exchange tokens, not replicas.
 func (p *Pool) Sharing(m *model.Model) int {
 	dp, copies := p.Plan.Attention.DP, max(1, p.Plan.Experts.DP)
 	if !m.IsMoE() || dp%copies != 0 {
@@ -83,8 +81,7 @@ type Deployment struct {
 	Acceptance []float64
 	// Told is the launch settings of servers; Engine the facts of the engine with these applied.
 	Told Told
-	// Untold: launch settings and version of the server are unknown, and assumed to be the
-	// defaults.
+	// Untold: launch settings and version are unknown, and assumed to be the defaults.
 	Untold bool
 	Engine Engine
 	Fitted Fit // corrections by measurements

@@ -23,8 +23,7 @@ type Scheduling struct {
 	Prefill    Policy `json:"prefill" required:"true" enum:"chunks,first,prompts"`
 	StepTokens int    `json:"step_tokens" required:"true"` // that a step may hold
 	Sequences  int    `json:"sequences" required:"true"`   // that may run at a time on a data-parallel rank
-	// StepsAhead is the steps scheduled before the current one has ended, without requests that
-	// come meanwhile.
+	// StepsAhead is the steps scheduled before the current one has ended.
 	StepsAhead     int  `json:"steps_ahead" required:"true"`
 	ReservesOutput bool `json:"reserves_output" required:"true"` // the cache has room for the whole output from the start
 	// PipelinesChunks: chunks of a prompt follow one another through the stages of a pipeline;
@@ -39,8 +38,7 @@ type Scheduling struct {
 
 	StepSeconds     float64 `json:"step_seconds" required:"true"`     // of the host, for each step
 	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it, with drafts for each of its tokens
-	// GroupSeconds and GroupSequenceSeconds are added per step, and per sequence in it, for each
-	// further block table of a sequence.
+	// GroupSeconds per step, and GroupSequenceSeconds per sequence, for each further block table.
 	GroupSeconds         float64 `json:"group_seconds" range:"[0,1]"`
 	GroupSequenceSeconds float64 `json:"group_sequence_seconds" range:"[0,1]"`
 	// CachedSeconds is added to the first step of a prompt per token found in the prefix cache.
@@ -56,15 +54,13 @@ type Scheduling struct {
 type FrontEnd struct {
 	FirstSeconds   float64 `json:"first_seconds" required:"true"`   // before a request is scheduled: HTTP, queue
 	RequestSeconds float64 `json:"request_seconds" required:"true"` // for each of many requests that come at once, one after another
-	// TokenSeconds per prompt token before scheduling; simultaneous requests also wait for the
-	// others'.
+	// TokenSeconds per prompt token before scheduling, which other simultaneous requests wait for.
 	TokenSeconds float64 `json:"token_seconds" required:"true"`
 	// HandoverSeconds replaces FirstSeconds for separate pools: the router, both servers and the
 	// way between them, besides the transfer.
 	HandoverSeconds float64 `json:"handover_seconds" required:"true"`
 	// WaveSeconds delays the first requests of a run, which come at once to a cold server that
-	// compiles and tunes kernels for them; each adds WaveRequestSeconds for the next. Warm servers
-	// have neither.
+	// compiles kernels for them; each adds WaveRequestSeconds. Warm servers have neither.
 	WaveSeconds        float64 `json:"wave_seconds" required:"true"`
 	WaveRequestSeconds float64 `json:"wave_request_seconds" required:"true"`
 }
@@ -74,13 +70,11 @@ type Told struct {
 	StepTokens, Sequences, PollSteps, WaitSteps, BalanceSteps int
 	// MemoryShare is the share of the memory that a server takes, as its engine counts it.
 	MemoryShare float64
-	// Captured is the largest captured decode step of a data-parallel rank, as the engine counts
-	// it.
+	// Captured is the largest captured decode step of a rank, as the engine counts it.
 	Captured int
 	// CapturedPrompts is the tokens of the largest captured step with prompts.
 	CapturedPrompts int
-	// Products is the kernels of 8-bit block-scaled products, by the engine's name; empty: its
-	// choice.
+	// Products is the kernels of 8-bit block-scaled products, by the engine's name, if set.
 	Products string
 	// Exchange is how tokens of data-parallel ranks reach their experts, by the engine's name;
 	// "none": they are gathered; empty: its choice. PrefillExchange is that of prefill servers.
@@ -101,9 +95,8 @@ func (t *Told) Backend(prefill bool) string {
 	return cmp.Or(t.DecodeAttention, t.Attention)
 }
 
-// Gathers reports whether servers of a pool gather the tokens of data-parallel ranks, and whether
-// that is set.
-func (t *Told) Gathers(r Role) (gathers, told bool) {
+// Gathers reports whether servers of a pool gather tokens, and whether that is set.
+func (t *Told) Gathers(r Role) (gathers, set bool) {
 	name := t.Exchange
 	if r == Prefill {
 		name = cmp.Or(t.PrefillExchange, name)
@@ -118,8 +111,7 @@ func (t *Told) Of(s Scheduling) Scheduling {
 	return s
 }
 
-// Drafting is the scheduling of steps with drafts: each has a place in the cache and takes the
-// host's time of a token.
+// Drafting is the scheduling of steps with drafts, each of which takes cache and host time.
 func (s *Scheduling) Drafting(drafts int) *Scheduling {
 	if drafts == 0 {
 		return s
@@ -173,8 +165,7 @@ func (f *FrontEnd) Entry(tokens int, split bool) float64 {
 	return f.FirstSeconds + read
 }
 
-// Cold is the extra wait of the first requests, once and per request before. For separate pools,
-// HandoverSeconds includes the former.
+// Cold is the extra wait of the first requests, once (in HandoverSeconds if split) and for each.
 func (f *FrontEnd) Cold(split bool) (once, each float64) {
 	if split {
 		return 0, f.WaveRequestSeconds

@@ -8,8 +8,7 @@ import (
 	"throughline/number"
 )
 
-// Fit is what measurements of a deployment correct in its predictions; the zero value corrects
-// nothing.
+// Fit is what measurements of a deployment correct in its predictions; zero corrects nothing.
 type Fit struct {
 	Engine string // that was measured; others are not corrected
 	Plans  string // measured ones, as formatted by Plans
@@ -44,22 +43,20 @@ func (f *Fit) Scales() (decode, prefill float64) {
 	return one(f.Decode), one(f.Prefill)
 }
 
-// Step corrects the time of a step: the scale of decoding applies to the step without its prompts,
-// the scale of prompts to what they add.
-func (f *Fit) Step(prompts, decodes bool, whole float64, alone func() float64) float64 {
+// Step corrects the time of a step: without its prompts by one scale, what these add by the other.
+func (f *Fit) Step(prompts, decodes bool, time float64, alone func() float64) float64 {
 	decode, prefill := f.Scales()
 	switch {
 	case !prompts:
-		return decode * whole
+		return decode * time
 	case !decodes || decode == prefill:
-		return prefill * whole
+		return prefill * time
 	}
 	t := alone()
-	return decode*t + prefill*(whole-t)
+	return decode*t + prefill*(time-t)
 }
 
-// Shares of a correction: of the scales of decoding and prompts, and of the times before the first
-// token.
+// Shares of a correction: of the scales, and of the times before the first token.
 type Shares struct{ Decode, Prefill, First float64 }
 
 // Faded is a part of the correction.
@@ -89,8 +86,7 @@ func (f *Fit) Elsewhere(d *Deployment) string {
 	return ""
 }
 
-// Plans abbreviates the plans of the pools, without the number of instances, which no step depends
-// on.
+// Plans abbreviates the plans of the pools, without the number of instances.
 func (d *Deployment) Plans() string {
 	var out []string
 	for i := range d.Pools {

@@ -114,8 +114,7 @@ func (r *resolver) exchanged(setting, name string) float64 {
 	return scaled(r.find(setting, name).Bytes)
 }
 
-// ExchangedBytes is the bytes of an element sent to experts or back in the format of a setting; 0
-// if empty.
+// ExchangedBytes is the bytes of an element sent to experts or back; 0 without a format.
 func ExchangedBytes(setting, name string) (float64, error) {
 	var r resolver
 	n := r.exchanged(setting, name)
@@ -135,12 +134,12 @@ func wrong(setting, message string) error {
 }
 
 // weights are the formats of the modules.
-func (r *resolver) weights(asked string, m *model.Model) (out [model.ModuleCount]*number.Format, stored Stored) {
+func (r *resolver) weights(requested string, m *model.Model) (out [model.ModuleCount]*number.Format, stored Stored) {
 	for module := range model.ModuleCount {
 		out[module] = m.Formats.Of(module)
 	}
 	published, _ := m.Narrowest()
-	if asked == "" {
+	if requested == "" {
 		stored = Stored{Format: m.DescribeFormats(), Published: true}
 		for module := range out {
 			if lacks := r.cannot(out[module]); lacks != "" {
@@ -154,8 +153,8 @@ func (r *resolver) weights(asked string, m *model.Model) (out [model.ModuleCount
 		}
 		return out, stored
 	}
-	f := r.meant(asked)
-	if f.Name == published.Name || slices.Contains([]string{asked, f.Name}, published.Kind) {
+	f := r.meant(requested)
+	if f.Name == published.Name || slices.Contains([]string{requested, f.Name}, published.Kind) {
 		return out, Stored{Format: m.DescribeFormats(), Published: true}
 	}
 	for module := range out {
@@ -185,8 +184,7 @@ func describe(f *number.Format, modules *[model.ModuleCount]*number.Format, m *m
 	return f.Name + " experts, rest " + modules[model.AttentionModule].Name
 }
 
-// cannot names a system that neither multiplies weights of a format nor unpacks them to 16 bits, if
-// any.
+// cannot names a system that neither multiplies weights of a format nor unpacks them to 16 bits.
 func (r *resolver) cannot(f *number.Format) string {
 	if f.Bytes >= 2 || f.Integer || r.input(f) != nil {
 		return ""
@@ -210,13 +208,12 @@ func (r *resolver) input(f *number.Format) *number.Format {
 	return nil
 }
 
-// product is how weights are multiplied: with the requested activations, those that go with them,
-// or 16 bits.
-func (r *resolver) product(w *number.Format, asked string) plan.Product {
+// product is how weights are multiplied: with requested, native or 16-bit activations.
+func (r *resolver) product(w *number.Format, requested string) plan.Product {
 	in := r.input(w)
 	switch {
-	case asked != "":
-		in, _ = number.Find(asked)
+	case requested != "":
+		in, _ = number.Find(requested)
 	case in == nil && w.Bytes >= 2:
 		in = w
 	case in == nil:

@@ -18,8 +18,7 @@ type Memory struct {
 	Counts string `json:"counts" required:"true" enum:"all,static,free"`
 	// Option is the engine's name for that share.
 	Option string `json:"option" required:"true"`
-	// TakenGiB is gone before weights load, besides the assumed reserve; GroupGiB more for several
-	// ranks.
+	// TakenGiB is gone before weights load, besides the reserve; GroupGiB more for several ranks.
 	TakenGiB float64 `json:"taken_gib" required:"true"`
 	GroupGiB float64 `json:"group_gib" required:"true"`
 	// LogitBytes is taken while next tokens are chosen, per logit of as many sequences as may run.
@@ -42,7 +41,7 @@ type LeavesOn struct {
 	MiB        float64 `json:"mib" required:"true"`
 	ReplicaMiB float64 `json:"replica_mib" required:"true"` // for each rank that is a replica of attention, where there are several
 	LeastMiB   float64 `json:"least_mib" required:"true"`   // in all
-	Tokens     int     `json:"tokens" required:"true"`      // of a step of a server that is not told
+	Tokens     int     `json:"tokens" required:"true"`      // default tokens of a step
 }
 
 // on selects by the memory of a processor.
@@ -56,9 +55,8 @@ func (l *Leaves) on(gib float64) *LeavesOn {
 	return &l.Sizes[last]
 }
 
-// MemoryShare is the share of memory that servers of a pool take, as their engine counts it: as
-// set, or by an unusual assumption; else the engine's default. Recipes of separate pools set it, so
-// the usual share is assumed there.
+// MemoryShare is the share of memory that servers take, as their engine counts it: as set or
+// assumed, else its default. Recipes of separate pools set it, so the usual share is assumed there.
 func (d *Deployment) MemoryShare(pool *Pool) float64 {
 	assumed := d.Assume.MemoryFraction
 	switch {
@@ -94,8 +92,7 @@ func (d *Deployment) ownShare(pool *Pool) float64 {
 	return math.Round(decimals*(1-max(left, on.LeastMiB)/(mib*gib))) / decimals
 }
 
-// CacheBytes is the room for the cache of a processor besides m; negative if there is none. Without
-// an engine, all usable memory counts.
+// CacheBytes is the room for the cache besides m, possibly negative; all usable without an engine.
 func (d *Deployment) CacheBytes(pool *Pool, m *estimate.Memory) float64 {
 	if d.Engine.Memory.Counts == "" {
 		return d.withoutEngine(pool) - m.WithoutCache()
@@ -104,8 +101,7 @@ func (d *Deployment) CacheBytes(pool *Pool, m *estimate.Memory) float64 {
 	return v.cache(d.MemoryShare(pool))
 }
 
-// Usable is the bytes of a processor that the server may fill, given what it holds besides the
-// cache.
+// Usable is the bytes of a processor that the server may fill besides what m holds.
 func (d *Deployment) Usable(pool *Pool, m *estimate.Memory) float64 {
 	if d.Engine.Memory.Counts == "" {
 		return d.withoutEngine(pool)
@@ -126,8 +122,7 @@ type NoRoom struct{ why string }
 
 func (n *NoRoom) Error() string { return n.why }
 
-// NoRoom says why a server that needs this much for one request does not start, and what would
-// help.
+// NoRoom says why a server that needs this much for one request does not start, and a remedy.
 func (d *Deployment) NoRoom(pool *Pool, m *estimate.Memory) *NoRoom {
 	plain := func(bytes float64) string { return number.Plain(bytes/estimate.GiB, 4) }
 	why := fmt.Sprintf("one request does not fit: weights, working space and its cache need %s GiB of the %s GiB of %s", plain(m.Total()), number.Plain(pool.System.Memory.GiB, 4), pool.System.Name)
@@ -142,8 +137,7 @@ func (d *Deployment) NoRoom(pool *Pool, m *estimate.Memory) *NoRoom {
 	return &NoRoom{why}
 }
 
-// Lets is the least memory share that suffices, in the engine's terms; empty: none does, or none is
-// needed.
+// Lets is the least memory share that suffices, in the engine's terms; empty if none helps.
 func (d *Deployment) Lets(pool *Pool, m *estimate.Memory) string {
 	rule := &d.Engine.Memory
 	if rule.Counts == "" {

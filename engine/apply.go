@@ -66,7 +66,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	d.Precision.Library = d.Assume.Engine && e.Scheduling.LibraryProducts
 	d.Precision.PrefillBy, d.Precision.DecodeBy = e.requestedKernels(&d, true), e.requestedKernels(&d, false)
 	d.Precision.Told = plan.Kernels{}
-	if p, told := e.Products[d.Told.Products]; told && d.Assume.Engine {
+	if p, found := e.Products[d.Told.Products]; found && d.Assume.Engine {
 		d.Precision.Told = plan.Kernels{TFlops: p.TFlops, N: p.N, K: p.K, Seconds: p.Seconds}
 	}
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: e.scheduling(&d)}
@@ -166,8 +166,7 @@ func (s *Scheduling) Padded(tokens int) int {
 	return (tokens + 15) / 16 * 16
 }
 
-// sharedBeside is the most tokens of a step whose shared experts run beside the routed ones; known
-// only for models with indexers.
+// sharedBeside is the most tokens of a step whose shared experts run beside the routed ones.
 func (s *Scheduling) sharedBeside(m *model.Model) int {
 	if m.Attention.IndexTopK == 0 {
 		return 0
@@ -175,9 +174,8 @@ func (s *Scheduling) sharedBeside(m *model.Model) int {
 	return s.SharedBeside
 }
 
-// gathered reports whether experts see the tokens of all ranks. Tensor-parallel ranks have all
-// tokens of their replica and slices of all experts, so only different replicas have something to
-// send.
+// gathered reports whether experts see the tokens of all ranks: tensor-parallel ranks have all
+// tokens of their replica, so only different replicas have something to send.
 func (e *Engine) gathered(u *unit, p *deploy.Pool) bool {
 	if !u.moe || !u.fits {
 		return false
@@ -185,8 +183,8 @@ func (e *Engine) gathered(u *unit, p *deploy.Pool) bool {
 	if sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic); !sends {
 		return true
 	}
-	gathers, told := u.Told.Gathers(p.Role)
-	return gathers || !told && e.gathers(u, p.System)
+	gathers, set := u.Told.Gathers(p.Role)
+	return gathers || !set && e.gathers(u, p.System)
 }
 
 // reduced is the steps whose tokens are gathered by an all-reduce.
@@ -284,14 +282,13 @@ func graphSize(sequences, tokens, most int) int {
 		return 0
 	}
 	size := limit / step * step
-	if whole := (size + tokens - 1) / tokens * tokens; whole <= limit {
-		return whole
+	if padded := (size + tokens - 1) / tokens * tokens; padded <= limit {
+		return padded
 	}
 	return size / tokens * tokens
 }
 
-// gathers reports whether a server gathers tokens that it could send. Without NVLink across nodes,
-// TensorRT-LLM has nothing better.
+// gathers reports whether a server gathers tokens; TensorRT-LLM must without NVLink across nodes.
 func (e *Engine) gathers(u *unit, sys *hardware.System) bool {
 	switch e.Scheduling.GathersExperts {
 	case "always":

@@ -97,8 +97,7 @@ func runOn(generations []string, s *hardware.System) bool {
 // runs reports whether a backend runs a kind of attention on a chip.
 func (b AttentionBackend) runs(latent bool, s *hardware.System) bool { return runOn(b.on(latent), s) }
 
-// find is the backend of a name for a kind of attention: the engine's own name, in any case, or a
-// family.
+// find is the backend of a name for a kind of attention: the engine's own name or a family.
 func (a *Attention) find(name string, latent bool) (string, *AttentionBackend) {
 	best := ""
 	for _, own := range slices.Sorted(maps.Keys(a.Backends)) {
@@ -148,13 +147,13 @@ func (e *Engine) requestedKernels(d *deploy.Deployment, prefill bool) string {
 		return ""
 	}
 	latent := isLatent(d.Model)
-	told := d.Told.Backend(prefill)
-	name, b := e.Attention.find(told, latent)
+	setting := d.Told.Backend(prefill)
+	name, b := e.Attention.find(setting, latent)
 	requested := ""
 	for i := range d.Pools {
 		s := d.Pools[i].System
 		usual := e.Attention.usual(latent, s)
-		itself := told == "" || usual == name && e.Attention.measuredDefault(latent, s)
+		itself := setting == "" || usual == name && e.Attention.measuredDefault(latent, s)
 		of := b
 		if itself {
 			if usual == "" {
@@ -200,7 +199,7 @@ func (e *Engine) refusedAttention(u unit, s *hardware.System) (out []string) {
 		if name == "" {
 			continue
 		}
-		if _, knows := option.Names[e.Name]; !knows && e != Generic {
+		if _, has := option.Names[e.Name]; !has && e != Generic {
 			out = append(out, fmt.Sprintf("%s %s has no option %s", e.Title, e.Options.Version, option.Setting))
 			continue
 		}
@@ -222,8 +221,7 @@ func (e *Engine) refusedAttention(u unit, s *hardware.System) (out []string) {
 	return out
 }
 
-// CheckSettings says which launch settings the engine lacks on a chip, whatever the plan and the
-// attention.
+// CheckSettings says which launch settings the engine lacks on a chip, whatever the plan.
 func (e *Engine) CheckSettings(t *deploy.Told, s *hardware.System) error {
 	var out []error
 	for _, option := range e.unknown(t) {
@@ -252,8 +250,7 @@ func ProductNames() (out []string) {
 	return out
 }
 
-// checkProducts says why the engine does not support these product kernels on a chip, or lacks a
-// price.
+// checkProducts says why the engine lacks these product kernels on a chip, or their price.
 func (e *Engine) checkProducts(name string, s *hardware.System) error {
 	if name == "" {
 		return nil
@@ -351,7 +348,7 @@ func TellAttention(t *deploy.Told, option, backend string) bool {
 }
 
 // backend is the engine's own name for a requested backend.
-func (e *Engine) backend(u unit, told string) string {
-	own, _ := e.Attention.find(told, isLatent(u.Shape))
-	return cmp.Or(own, told)
+func (e *Engine) backend(u unit, name string) string {
+	own, _ := e.Attention.find(name, isLatent(u.Shape))
+	return cmp.Or(own, name)
 }

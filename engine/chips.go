@@ -139,8 +139,7 @@ func (e *Engine) whereRun(s *hardware.System, w *weightKind) string {
 	return fmt.Sprintf("it runs %s on %s", w.title, strings.Join(chips, ", "))
 }
 
-// refusedWeights says that the engine does not run weights on a chip, and names the nearest
-// alternatives.
+// refusedWeights says that the engine does not run weights on a chip, and the alternatives.
 func (e *Engine) refusedWeights(s *hardware.System, w *weightKind) string {
 	who := fmt.Sprintf("%s %s", e.Title, e.Options.Version)
 	c, known := e.Chips[generation(s)]
@@ -154,8 +153,7 @@ func (e *Engine) refusedWeights(s *hardware.System, w *weightKind) string {
 	return fmt.Sprintf("%s; nearest there: weights %s; %s", why, c.nearest(w).setting, e.whereRun(s, w))
 }
 
-// nearest is the supported weights of most similar size, preferably multiplied as stored. All chips
-// run 16 bits.
+// nearest is the supported weights of most similar size, preferably native; all chips run 16 bits.
 func (c *Chip) nearest(w *weightKind) *weightKind {
 	var best *weightKind
 	far := func(k *weightKind) float64 { return math.Abs(math.Log(k.bytes / w.bytes)) }
@@ -168,8 +166,7 @@ func (c *Chip) nearest(w *weightKind) *weightKind {
 	return best
 }
 
-// Notes say which chips exchange data in a way that not all their hosts do, and which weights are
-// not multiplied as stored.
+// Notes say which chips exchange data in unusual ways, and which weights are not native.
 func Notes(d *deploy.Deployment) (out []string) {
 	e, err := Find(d.Engine.Name)
 	if err != nil || !d.Assume.Engine {

@@ -45,24 +45,20 @@ type Scheduling struct {
 	deploy.Scheduling
 
 	// QuantizedCache: where the cache of quantised weights is FP8. Kernels that read it well came
-	// with FP4 processors; weights with one scale come with a cache scale, block-scaled ones do
-	// not.
+	// with FP4 processors; weights with one scale have a cache scale, block-scaled ones do not.
 	QuantizedCache string `json:"quantized_cache" required:"true" enum:"always,one scale or fp4,with fp4,never"`
 	// ReadsNarrowCache: its own kernels read an 8-bit cache in half the time of a 16-bit one, where
 	// those of other engines on a chip convert it first.
 	ReadsNarrowCache bool `json:"reads_narrow_cache" required:"true"`
 	// LibraryProducts: 8-bit products with one scale run in cuBLAS, as 16-bit ones do.
 	LibraryProducts bool `json:"library_products" required:"true"`
-	// GathersExperts: servers that gather tokens of data-parallel ranks instead of sending each to
-	// experts.
+	// GathersExperts: servers that gather tokens of data-parallel ranks, not dispatch them.
 	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,in nodes,never"`
-	// GathersByAllReduce: steps that gather by an all-reduce over a buffer of all tokens, not by
-	// all-gather and reduce-scatter.
+	// GathersByAllReduce: steps that gather by an all-reduce, not all-gather and reduce-scatter.
 	GathersByAllReduce string `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
 	// TunesExchange: an exchange for throughput without overlap can use more units than by default.
 	TunesExchange bool `json:"tunes_exchange" required:"true"`
-	// FusesQuantization: products whose inputs norms and activations write narrow; others need a
-	// kernel.
+	// FusesQuantization: products whose inputs norms and activations write narrow without a kernel.
 	FusesQuantization string `json:"fuses_quantization" required:"true" enum:"8 bits,one scale of 8 bits,never"`
 	// CapturedTokens is the most tokens, over all replicas, of a decode step captured as one graph
 	// in servers that gather; longer ones launch each operator in LaunchSeconds. 0: all are
@@ -77,8 +73,7 @@ type Scheduling struct {
 	// operator in PromptLaunchSeconds.
 	CapturedPrompts     int     `json:"captured_prompts" required:"true"`
 	PromptLaunchSeconds float64 `json:"prompt_launch_seconds" required:"true"`
-	// CompiledLaunchSeconds is the same for compiled models with sparse latent attention; 0: as
-	// others.
+	// CompiledLaunchSeconds is the same for compiled sparse latent attention; 0: as others.
 	CompiledLaunchSeconds float64 `json:"compiled_launch_seconds" range:"[0,1]"`
 	// SharedApart: shared experts do not run among the routed ones.
 	SharedApart bool `json:"shared_apart"`
@@ -104,8 +99,7 @@ type Scheduling struct {
 	// DraftSequences is the default sequences over all data-parallel ranks of a server with drafts;
 	// printed commands always set a number. 0: as without drafts.
 	DraftSequences int `json:"draft_sequences"`
-	// UnpreparedSeconds is the host time of a draft step that is not prepared during the previous
-	// one.
+	// UnpreparedSeconds is the host time of a draft step that is not prepared ahead.
 	UnpreparedSeconds float64 `json:"unprepared_seconds"`
 	// PipelineRest: which stages take one of the layers that do not divide evenly.
 	PipelineRest string `json:"pipeline_rest" required:"true" enum:"last stages,before the last"`
@@ -114,11 +108,9 @@ type Scheduling struct {
 	// largest graph is the next smaller size to a replica's sequences with their drafts; operators
 	// of longer steps are launched one by one. 0: see above.
 	LargestGraph int `json:"largest_graph"`
-	// SharedLaunches is the kernels per layer of shared experts that run apart from the routed
-	// ones.
+	// SharedLaunches is the kernels per layer of shared experts apart from the routed ones.
 	SharedLaunches int `json:"shared_launches"`
-	// PieceSeconds of the host per layer of a step whose graphs end at every attention; 0: one
-	// graph.
+	// PieceSeconds of the host per layer if graphs end at every attention; 0: one graph.
 	PieceSeconds float64 `json:"piece_seconds"`
 	// LaunchesBoth: servers of both phases whose ranks send tokens to experts capture no steps.
 	LaunchesBoth bool `json:"launches_both"`

@@ -53,9 +53,8 @@ type program struct {
 	unit unit
 }
 
-// Ports of servers. Those of a node are spaced so that the ports that engines derive do not
-// collide: SGLang's schedulers listen from 234 above the first, one per replica
-// (srt/server_args.py, PortArgs).
+// Ports of servers, spaced so that derived ones do not collide: SGLang's schedulers listen from 234
+// above the first, one per replica (srt/server_args.py, PortArgs).
 const (
 	entryPort     = 8000  // for clients
 	serverPort    = 30000 // of the first server of a node

@@ -8,7 +8,7 @@ import (
 	"throughline/deploy"
 )
 
-// Round robin, since prices assume roundRobin loaded servers.
+// Round robin, since prices assume evenly loaded servers.
 const roundRobin = "round_robin"
 
 // sglangRouter is SGLang's own.

@@ -72,8 +72,8 @@ func Aliases(setting string) []string {
 }
 
 // OnlyOf is the engine that alone understands an option name, where another that supports the
-// setting has no name for it; so is its name for the share of memory. Empty: other engines have
-// their own names for it.
+// setting has no name for it; so is its name for the share of memory. Empty: others have names of
+// their own.
 func OnlyOf(name string) string {
 	for e, own := range MemoryOptions() {
 		if own == name {
@@ -136,7 +136,7 @@ func (e *Engine) unknown(t *deploy.Told) (out []string) {
 	}
 	for i := range RunOptions {
 		o := &RunOptions[i]
-		if _, knows := o.Names[e.Name]; !knows && *o.of(t) > o.off {
+		if _, has := o.Names[e.Name]; !has && *o.of(t) > o.off {
 			out = append(out, fmt.Sprintf("%s (%s)", o.Setting, strings.Join(slices.Sorted(maps.Values(o.Names)), ", ")))
 		}
 	}

@@ -12,45 +12,45 @@ import (
 // is stopped. The title is a comment on top.
 func (f *Fleet) Script(title ...string) string {
 	var b strings.Builder
-	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	say("#!/usr/bin/env bash")
+	writef := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	writef("#!/usr/bin/env bash")
 	for _, line := range title {
-		say("%s", comment("", line))
+		writef("%s", comment("", line))
 	}
 	if f.Nodes == 1 {
-		say("#\n# Run it on the node, with")
+		writef("#\n# Run it on the node, with")
 	} else {
-		say("#\n# Run it on each of the %d nodes, with", f.Nodes)
+		writef("#\n# Run it on each of the %d nodes, with", f.Nodes)
 	}
-	say("#   NODES  addresses of the nodes, with spaces between them, the same on all")
-	say("#   NODE   which of them this is, from 0")
-	say("#   MODEL  path or repository of the checkpoint")
+	writef("#   NODES  addresses of the nodes, with spaces between them, the same on all")
+	writef("#   NODE   which of them this is, from 0")
+	writef("#   MODEL  path or repository of the checkpoint")
 	for _, r := range f.Remarks {
-		say("%s", comment("note: ", r))
+		writef("%s", comment("note: ", r))
 	}
 	if u := f.programs[0].unit; hasContext(u) && (u.Shape.Positions == 0 || u.MaxContext < u.Shape.Positions) {
-		say("%s", comment("note: ", fmt.Sprintf("servers refuse requests of more than %d tokens, prompt and answer together, which is what was asked for; for longer ones raise the context length below, for which the KV cache must have room", u.MaxContext)))
+		writef("%s", comment("note: ", fmt.Sprintf("servers refuse requests of more than %d tokens, prompt and answer together, which is what was asked for; for longer ones raise the context length below, for which the KV cache must have room", u.MaxContext)))
 	}
-	say("set -euo pipefail")
+	writef("set -euo pipefail")
 	if f.Model == "" {
-		say(`MODEL=${MODEL:?path or repository of the checkpoint}`)
+		writef(`MODEL=${MODEL:?path or repository of the checkpoint}`)
 	} else {
-		say(`MODEL=${MODEL:-%s}`, quote(f.Model))
+		writef(`MODEL=${MODEL:-%s}`, quote(f.Model))
 	}
-	say("NODE=${NODE:-0}")
+	writef("NODE=${NODE:-0}")
 	if f.Nodes == 1 {
-		say("NODES=${NODES:-127.0.0.1}")
+		writef("NODES=${NODES:-127.0.0.1}")
 	} else {
-		say("NODES=${NODES:?addresses of the %d nodes}", f.Nodes)
+		writef("NODES=${NODES:?addresses of the %d nodes}", f.Nodes)
 	}
-	say(preamble, f.Nodes, f.Nodes)
+	writef(preamble, f.Nodes, f.Nodes)
 	for _, p := range f.programs {
-		f.function(say, p.role)
+		f.function(writef, p.role)
 	}
 	for i := range f.Servers {
-		f.start(say, &f.Servers[i])
+		f.start(writef, &f.Servers[i])
 	}
-	f.entry(say)
+	f.entry(writef)
 	return b.String()
 }
 
@@ -109,36 +109,36 @@ answer() {
 `
 
 // function is the command of all servers of a role.
-func (f *Fleet) function(say func(string, ...any), role string) {
+func (f *Fleet) function(writef func(string, ...any), role string) {
 	first := f.Servers[slices.IndexFunc(f.Servers, func(s Server) bool { return s.Role == role })]
 	if first.Config != "" {
-		say("cat >\"$files/%s.yml\" <<'END'\n%sEND", role, first.Config)
+		writef("cat >\"$files/%s.yml\" <<'END'\n%sEND", role, first.Config)
 	}
-	say("%s() {", role)
+	writef("%s() {", role)
 	if len(first.Later) > 0 {
-		say("  later=()")
-		say("  if [ \"$NODE_RANK\" -gt 0 ]; then")
-		say("    later=(%s)", joined(first.Later))
-		say("  fi")
+		writef("  later=()")
+		writef("  if [ \"$NODE_RANK\" -gt 0 ]; then")
+		writef("    later=(%s)", joined(first.Later))
+		writef("  fi")
 	}
 	if first.Config != "" {
-		say("  CONFIG=$files/%s.yml", role)
+		writef("  CONFIG=$files/%s.yml", role)
 	}
 	for _, name := range sortedKeys(first.Variables) {
 		if first.Devices == nil || name != f.visible(f.unit(role)) {
-			say("  export %s=%s", name, shellWord(first.Variables[name]))
+			writef("  export %s=%s", name, shellWord(first.Variables[name]))
 		}
 	}
 	command := "  exec " + wrapWords(first.Command, "    ")
 	if len(first.Later) > 0 {
 		command += " \\\n    \"${later[@]}\""
 	}
-	say("%s", command)
-	say("}\n")
+	writef("%s", command)
+	writef("}\n")
 }
 
 // start runs a server on its nodes.
-func (f *Fleet) start(say func(string, ...any), s *Server) {
+func (f *Fleet) start(writef func(string, ...any), s *Server) {
 	u := f.unit(s.Role)
 	nodes := s.Nodes
 	if strings.Contains(s.Command[0], "srun") {
@@ -160,12 +160,12 @@ func (f *Fleet) start(say func(string, ...any), s *Server) {
 		note(strings.Contains(inside, "HEAD_IP"), "HEAD_IP=${node[%d]}", s.Nodes[0])
 		note(slices.Contains(s.Command, "$HOSTS"), `HOSTS=$(IFS=,; echo "${node[*]:%d:%d}")`, s.Nodes[0], len(s.Nodes))
 	}
-	say("# %s, on %s", s.Name, where(nodes))
+	writef("# %s, on %s", s.Name, where(nodes))
 	if condition := within(nodes, f.Nodes); condition != "" {
-		say("if %s; then\n  %s \\\n    %s &\n  pids+=(\"$!\")\nfi\n", condition, strings.Join(set, " "), s.Role)
+		writef("if %s; then\n  %s \\\n    %s &\n  pids+=(\"$!\")\nfi\n", condition, strings.Join(set, " "), s.Role)
 		return
 	}
-	say("%s \\\n  %s &\npids+=(\"$!\")\n", strings.Join(set, " "), s.Role)
+	writef("%s \\\n  %s &\npids+=(\"$!\")\n", strings.Join(set, " "), s.Role)
 }
 
 // within is the condition that a node is one of several.
@@ -188,25 +188,25 @@ func where(nodes []int) string {
 }
 
 // entry waits for the servers and starts the router, on node 0.
-func (f *Fleet) entry(say func(string, ...any)) {
+func (f *Fleet) entry(writef func(string, ...any)) {
 	var addresses []string
 	for i := range f.Servers {
 		addresses = append(addresses, shellWord(f.Servers[i].address()))
 	}
-	say("if [ \"$NODE\" -eq 0 ]; then")
-	say("  answer %s", strings.Join(addresses, " \\\n    "))
+	writef("if [ \"$NODE\" -eq 0 ]; then")
+	writef("  answer %s", strings.Join(addresses, " \\\n    "))
 	if r := f.Router; r != nil {
 		if r.Config != "" {
-			say("  CONFIG=$files/router.yml\n  cat >\"$CONFIG\" <<END\n%sEND", r.Config)
+			writef("  CONFIG=$files/router.yml\n  cat >\"$CONFIG\" <<END\n%sEND", r.Config)
 		}
-		say("  %s &\n  pids+=(\"$!\")\n  answer \"${node[0]}:%d\"", wrapWords(r.Command, "    "), f.Port)
+		writef("  %s &\n  pids+=(\"$!\")\n  answer \"${node[0]}:%d\"", wrapWords(r.Command, "    "), f.Port)
 	}
 	if f.Port > 0 {
-		say("  echo \"http://${node[0]}:%d answers\"", f.Port)
+		writef("  echo \"http://${node[0]}:%d answers\"", f.Port)
 	} else {
-		say("  echo \"%s answer\"", count(len(f.Servers), "server"))
+		writef("  echo \"%s answer\"", count(len(f.Servers), "server"))
 	}
-	say("fi\n\n# Until one of them ends.\nwhile [ \"${#pids[@]}\" -gt 0 ]; do\n  alive\n  pause\ndone")
+	writef("fi\n\n# Until one of them ends.\nwhile [ \"${#pids[@]}\" -gt 0 ]; do\n  alive\n  pause\ndone")
 }
 
 // shellWord is a word of a script with variables to expand.

@@ -73,8 +73,7 @@ var sglangVariables = []arg{
 		number(func(u unit) int { return u.step * u.drafting() })},
 }
 
-// sglangPairs: caches are handed over stage by stage, or from all stages to one; the stages of an
-// open prefill plan are unknown.
+// sglangPairs: stage by stage, or from all stages to one; an open prefill plan may have any.
 func sglangPairs(prefill, decode *plan.Plan) bool {
 	return decode.Attention.PP <= 1 || prefill.Attention.PP == 0 || prefill.Attention.PP == decode.Attention.PP
 }

@@ -16,8 +16,7 @@ func trtllmTokens(u unit) int {
 	return u.step * u.drafting()
 }
 
-// TensorRT-LLM's tp counts all ranks of a stage except those of cp. With attention DP each is a
-// replica.
+// TensorRT-LLM's tp counts all ranks of a stage except cp. With attention DP each is a replica.
 var trtllmArgs = []arg{
 	{always, "", modelName},
 	{always, "--backend", text("pytorch")},

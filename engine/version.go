@@ -10,8 +10,7 @@ import (
 	"throughline/internal/document"
 )
 
-// Version is the known differences of an earlier version: a JSON merge patch over the engine's
-// file.
+// Version is a JSON merge patch with the known differences of an earlier version.
 type Version struct {
 	Of     string         `json:"of"` // the version that it differs from; empty: that of the file
 	Patch  document.Value `json:"patch" required:"true"`

@@ -6,8 +6,7 @@ import (
 	"throughline/deploy"
 )
 
-// replicasInNodes reports whether attention replicas lie within nodes, so that each node runs
-// several.
+// replicasInNodes reports whether attention replicas lie within nodes.
 func replicasInNodes(u unit) bool { return u.dp > 1 && u.perNode%u.replica() == 0 }
 
 // byReplica and byRank are the two ways to spread a server over nodes.
@@ -74,15 +73,13 @@ var vllmArgs = []arg{
 	{placed, "--port", text(`"$PORT"`)},
 }
 
-// vllmVariables: docs/features/nixl_connector_usage.md. Data-parallel ranks take the following
-// ports.
+// vllmVariables: docs/features/nixl_connector_usage.md. Ranks take the following ports.
 var vllmVariables = []arg{
 	{split, "VLLM_NIXL_SIDE_CHANNEL_HOST", text(`"$ADDRESS"`)},
 	{split, "VLLM_NIXL_SIDE_CHANNEL_PORT", text(`"$SIDE_PORT"`)},
 }
 
-// vllmSequences is the sequences of a replica: its batch, or more where that is needed to capture a
-// graph of its size.
+// vllmSequences of a replica: its batch, or more if needed to capture a graph of that size.
 func vllmSequences(u unit) int {
 	if u.Plan.Launch > 0 {
 		for n := u.batch; n < 2*u.batch+8; n++ {
@@ -103,8 +100,7 @@ var vllmLater = []arg{
 
 var vllmLimits = []limit{
 	{
-		// vllm/distributed/parallel_state.py, initialize_model_parallel: ranks order tp, pp, then
-		// dp.
+		// vllm/distributed/parallel_state.py, initialize_model_parallel: tp, pp, then dp.
 		func(u unit) bool { return u.moe && piped(u) && replicated(u) && manyNodes(u) },
 		text("vLLM has the stages of a replica side by side: the replicas that share the experts of a stage would lie on several nodes, which is not how they are priced"),
 	},

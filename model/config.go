@@ -81,8 +81,8 @@ func (c *config) within(key string) *config {
 	return &config{doc: c.doc, inner: o, outer: o, family: c.family, layers: c.layers}
 }
 
-// find is the value of a key with alternative names, in the inner object or else in the outer. Null
-// is no value.
+// find is the value, other than null, of a key or its aliases in the inner or else the outer
+// object.
 func (c *config) find(keys ...string) (raw, bool) {
 	inner, ok := c.inner.find(keys)
 	outer, okOuter := c.outer.find(keys)
@@ -220,8 +220,7 @@ func elements(v raw) []raw {
 	return out
 }
 
-// perLayer is a list with a translated string or number for each layer, and up to drafts draft
-// layers.
+// perLayer is a list of translated values for each layer, and up to drafts draft layers.
 func (c *config) perLayer(key string, drafts int, meaning map[string]string) ([]string, bool) {
 	values, ok := c.list(key)
 	if !ok {

@@ -1,7 +1,6 @@
 package model
 
-// A family is the meaning of the keys of a Hugging Face config in one architecture, including the
-// defaults of transformers.
+// A family is the meaning of config keys in one architecture, with transformers' defaults.
 type family struct {
 	types         []string // model_type
 	wrappers      []string // model_type of a config that holds one of this family in text_config

@@ -8,8 +8,7 @@ import (
 	"throughline/internal/document"
 )
 
-// Settings is what a model file says about deployment, which everything behind the loader keeps
-// apart from the shape.
+// Settings are a file's keys about deployment, kept apart from the shape behind the loader.
 type Settings struct {
 	Absorb         bool // MLA decodes against the latent cache directly
 	Flash          bool // attention scores never reach memory
@@ -119,8 +118,7 @@ type Loaded struct {
 	File     File // in the model format
 }
 
-// Read reads a model file or a Hugging Face config.json, told apart by their keys. Problems are in
-// the returned document.
+// Read reads a model file or a Hugging Face config.json. Problems are in the returned document.
 func Read(name string, src []byte) (*Model, *Settings, *document.File) {
 	l, doc := Load(name, src)
 	if l == nil {

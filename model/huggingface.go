@@ -134,8 +134,7 @@ func (c *config) findFamily() *family {
 	return c.checkArchitecture(f, classes, all)
 }
 
-// checkArchitecture compares the family with the config's class, which decides if nothing else
-// does.
+// checkArchitecture compares the family with the config's class, which decides as a last resort.
 func (c *config) checkArchitecture(f *family, classes map[string]*family, types []string) *family {
 	c.inner.seen["architectures"], c.outer.seen["architectures"] = true, true
 	given := false
@@ -357,8 +356,7 @@ func (c *config) layerNumbers(key string, base int) (map[int]bool, bool) {
 	return set, true
 }
 
-// placeExperts expresses in the model format which layers have experts: all but the first, or every
-// n-th.
+// placeExperts says which layers have experts: all but the first, or every n-th.
 func (c *config) placeExperts(f *File, sparse []bool) {
 	if len(sparse) == 0 {
 		return

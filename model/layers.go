@@ -140,8 +140,7 @@ func byLinearConfig(c *config) []string {
 	})
 }
 
-// byChunks: layers with rotary positions see chunks; every fourth, without positions, sees
-// everything.
+// byChunks: layers with rotary positions see chunks; every fourth, without, sees everything.
 func byChunks(c *config) []string {
 	every := c.sizeOr(4, "no_rope_layer_interval")
 	if _, ok := c.find("attention_chunk_size"); !ok {

@@ -22,8 +22,7 @@ type Model struct {
 	Positions    int     // most tokens of input and output together; 0: unknown
 	Tied         bool    // the output projection is the input embedding
 	Formats      Formats // as published
-	// Streams is the residual streams that hyper-connections mix around every block; 0 or 1: a
-	// plain one.
+	// Streams is the residual streams that hyper-connections mix; 0 or 1: a plain one.
 	Streams int
 	// WideRouter: the router multiplies in 32 bits, where an engine follows the model in that.
 	WideRouter bool
@@ -120,8 +119,7 @@ func (a *Attention) ValueSize() int {
 	return a.HeadDim
 }
 
-// KVHeadsPerRank is the key/value heads on one of tp ranks: a share, or one replicated head when
-// there are more ranks than heads.
+// KVHeadsPerRank is the key/value heads on one of tp ranks: a share, or one replicated head.
 func (a *Attention) KVHeadsPerRank(tp int) int {
 	return max(1, a.KVHeads/tp)
 }
@@ -217,9 +215,8 @@ func (a *Attention) kept(tokens float64) float64 {
 // stateBytes: the state of linear attention is kept in float32.
 const stateBytes = 4
 
-// State is the bytes of the recurrent state per sequence and layer on one of tp ranks. Compressors
-// keep, on all ranks, contents and weights of the tokens of incomplete entries; those an indexer
-// picks from overlap.
+// State is the recurrent bytes per sequence and layer on one of tp ranks. Compressors keep contents
+// and weights of tokens in incomplete entries on all ranks; those an indexer picks from overlap.
 func (a *Attention) State(tp int) float64 {
 	if a.Compress > 1 && a.SharedKV {
 		halves := 1
@@ -242,8 +239,7 @@ func (a *Attention) State(tp int) float64 {
 	return stateBytes * float64(heads*a.HeadDim*a.ValueSize()+conv)
 }
 
-// CacheBytes is the cache of a sequence in one layer on one of tp ranks, at these bytes per
-// element.
+// CacheBytes is the cache of a sequence in one layer on one of tp ranks.
 func (a *Attention) CacheBytes(tp int, tokens, bytes float64) float64 {
 	elements := a.kept(tokens) * float64(a.CacheElements(tp))
 	if a.Compress > 1 {
@@ -252,8 +248,7 @@ func (a *Attention) CacheBytes(tp int, tokens, bytes float64) float64 {
 	return elements*bytes + a.State(tp)
 }
 
-// CacheBytes is the cache of a sequence in all layers on one of tp ranks, at these bytes per
-// element.
+// CacheBytes is the cache of a sequence in all layers on one of tp ranks.
 func (m *Model) CacheBytes(tp int, tokens, bytes float64) float64 {
 	return m.CacheBytesOf(m.Layers, tp, tokens, bytes)
 }
@@ -308,8 +303,7 @@ func (m *Model) AttentionOf(kind int) *Attention {
 	return &m.Mixed[kind-1].Attention
 }
 
-// AttentionLayers yields the kinds of attention among n layers with the share of each; the rest
-// goes to the main kind.
+// AttentionLayers yields the kinds of attention among n layers; the rest is the main kind.
 func (m *Model) AttentionLayers(n int) func(yield func(kind, layers int) bool) {
 	return func(yield func(kind, layers int) bool) {
 		rest := n

@@ -1,8 +1,7 @@
 package model
 
 // Params is the total and active parameters, with embedding and output projection. As in published
-// sizes, the draft module is left out; so are biases, learned positions and the 32-bit mixing of
-// residual streams.
+// sizes, the draft module, biases, learned positions and mixing of residual streams are left out.
 func (m *Model) Params() (total, active float64) {
 	for _, n := range m.ModuleParams() {
 		total += n
@@ -132,9 +131,8 @@ func (a *Attention) indexParams(h float64) float64 {
 	return from*heads*dim + h*dim + h*heads
 }
 
-// compressParams of the content and weight projections that merge the entries of neighbouring
-// tokens. Where an indexer picks among the merged entries, these overlap, and both projections have
-// a second half.
+// compressParams of the content and weight projections that merge entries of neighbouring tokens.
+// Where an indexer picks among merged entries, these overlap, and both have a second half.
 func (a *Attention) compressParams(h float64) float64 {
 	if a.Compress <= 1 {
 		return 0

@@ -75,8 +75,7 @@ func (c *config) quantized(v raw, expert string) (out map[string]string, method 
 		}
 	}
 	if expert == "fp4" {
-		// Four bits in blocks of 32 with 8-bit scales; the checkpoint's other scales are powers of
-		// two, too.
+		// Four bits in blocks of 32 with 8-bit scales; the other scales are powers of two, too.
 		out[moduleNames[ExpertModule]], method = "mxfp4", method+", experts fp4"
 	}
 	if q.cache != "" {
@@ -182,7 +181,7 @@ func membersOf(v raw) map[string]raw {
 	return out
 }
 
-// textOf and wholeOf are a string and a number, or empty.
+// textOf and intOf are a string and a number, or empty.
 func textOf(v raw) string {
 	if v.Value == (document.Value{}) {
 		return ""

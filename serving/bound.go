@@ -14,8 +14,7 @@ import (
 )
 
 // Curve bounds what clients of a pool see by its bare steps, including the host. It costs a dozen
-// steps where a prediction costs a hundred, so a search predicts only the plans that no curve rules
-// out.
+// steps where a prediction costs a hundred: a search predicts only plans that no curve rules out.
 //
 // Latencies are never below it: a client waits at least for its own prefill, and gets tokens no
 // sooner than their steps end. In the closed form a data-parallel rank decodes n sequences, at most
@@ -47,8 +46,7 @@ type Curve struct {
 // integer one, which may do better where a step jumps behind it.
 type edge struct{ limit, batch, token, step float64 }
 
-// margin allows for curves between batches that are not linear, and for calibrated kernels that do
-// not improve with the batch everywhere.
+// margin allows for nonlinear curves, and for kernels that do not always improve with the batch.
 const margin = 1.02
 
 // Curve is that of a pool, whose own batch does not matter, with up to most sequences per rank. It
@@ -186,9 +184,8 @@ func (c *Curve) Most() []float64 {
 	return out
 }
 
-// waiting is the least that prompts add to a token beside other sequences of ranks in lockstep:
-// each of these has one prefill while another decodes, so a step holds a prompt unless none comes
-// in it.
+// waiting is the least that prompts add to a token beside other sequences in lockstep: each has one
+// prefill while another decodes, so a step holds a prompt unless none comes in it.
 func (c *Curve) waiting(others, step, cuts float64) float64 {
 	if c.output == 0 {
 		return 0

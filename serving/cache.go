@@ -6,9 +6,8 @@ import (
 	"throughline/workload"
 )
 
-// CacheTokens is the capacity of a data-parallel rank's KV cache, besides weights and working
-// space, for requests of these lengths. Windows bound what a sequence keeps, so more tokens of long
-// ones fit.
+// CacheTokens is the capacity of a data-parallel rank's KV cache for requests of these lengths.
+// Windows bound what a sequence keeps, so more tokens of long ones fit.
 func (p *Predictor) CacheTokens(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) (float64, error) {
 	phase := op.Decode
 	if pool.Role == deploy.Prefill {
@@ -48,8 +47,7 @@ func (p *Predictor) Fit(d *deploy.Deployment, n workload.Lengths) {
 	}
 }
 
-// Transfer is how long a prompt's cache occupies the link between pools, and what is left of that
-// when its prefill has ended.
+// Transfer is how long a prompt's cache occupies the link, and what is left when its prefill ends.
 func (p *Predictor) Transfer(d *deploy.Deployment, input int) (busy, left float64, err error) {
 	kv, err := p.servers[op.Prefill].handover(d, workload.Lengths{Input: input, Output: 1})
 	return kv.Time, kv.Exposed, err

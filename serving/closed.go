@@ -58,8 +58,7 @@ func (c *closed) decodes() float64 { return max(1, (c.output()-1)/c.tokens) }
 func (c *closed) perStep() int { return c.rules.PerStep(c.input()) }
 
 // prompts is the time of the steps that prefill n prompts together while others decode, or wait
-// where prefills come first. Prompts longer than a step are chunked, unless the engine takes
-// complete ones.
+// where prefills come first. Longer prompts than a step are chunked, unless the engine forbids it.
 func (c *closed) prompts(s times, n int, running float64) float64 {
 	p := Prompts{Count: n}
 	if c.shares && c.used() < c.together {
@@ -100,7 +99,7 @@ func (c *closed) cuts() float64 {
 // prompt are full; with varying lengths, some take one step more.
 func (c *closed) chunks(s times, p Prompts, running float64) (all, longest float64) {
 	cuts := c.cuts()
-	if whole := c.rules.Cuts(c.input()); cuts == float64(whole) {
+	if exact := c.rules.Cuts(c.input()); cuts == float64(exact) {
 		return c.chunked(s, p, running, c.rules.Chunk(c.input()))
 	}
 	fewer := math.Floor(cuts)
@@ -161,8 +160,7 @@ func (c *closed) ahead(s times, running float64) (alone, together float64) {
 	return alone, alone * (cuts/2 - 1) / (cuts - 1)
 }
 
-// aggregated is servers that do both phases: the prompts of some clients delay the decoding of
-// others.
+// aggregated is servers that do both phases: prompts of some clients delay decoding of others.
 func (c *closed) aggregated() Prediction {
 	if c.keeps() {
 		return c.walked()
@@ -170,8 +168,7 @@ func (c *closed) aggregated() Prediction {
 	clients := max(1, float64(c.load.Clients)/c.ranks)
 	running := min(clients, c.room)
 	others := running - 1
-	// Queued requests have been polled: they follow those that end without waiting for another
-	// poll.
+	// Queued requests have been polled: they follow those that end without another poll.
 	c.polls = max(1, c.polls-(clients-running)*c.decodes()/running)
 
 	p := Prediction{Room: c.room}
@@ -248,8 +245,7 @@ func (c *closed) balance(at func(share, ttft float64) (decoding, first float64))
 	return first, decoding / (c.output() - 1)
 }
 
-// root finds the zero of a function that is negative at low and positive at high, by the Illinois
-// method.
+// root is the zero of a function that rises from low to high, by the Illinois method.
 func root(low, high float64, f func(float64) float64) float64 {
 	const close = 1e-13
 	flow, fhigh := f(low), f(high)
@@ -297,8 +293,7 @@ func (c *closed) seen(p Prediction) Prediction {
 	return p
 }
 
-// queue is the mean TTFT of requests that arrive at once. All steps but the last are full, and a
-// request ends with its step.
+// queue is the mean TTFT of requests that arrive at once. All steps but the last are full.
 func (c *closed) queue(s times, requests, running float64) float64 {
 	n := max(1, int(math.Round(requests)))
 	perStep := min(n, c.perStep())

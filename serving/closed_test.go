@@ -93,13 +93,13 @@ func TestTokensOfAPrompt(t *testing.T) {
 func TestGathering(t *testing.T) {
 	c := loop(deploy.First, 8, 1.004)
 	w := waves{clients: 8, group: 8, joined: true, step: 12e-3, alone: 10e-3, cuts: 1, holds: 8, more: 4e-3}
-	if got := c.looks(&w); got != 1 {
+	if got := c.pollSteps(&w); got != 1 {
 		t.Errorf("a prefill shorter than a step gathers those of %v steps", got)
 	}
 	w.alone = 200e-3
-	near(t, "steps", c.looks(&w), 20./12)
+	near(t, "steps", c.pollSteps(&w), 20./12)
 	c.polls = 30
-	w.looks = c.looks(&w)
+	w.pollSteps = c.pollSteps(&w)
 	share, longer := w.laden(0.1, 0.1)
 	want := (1 - math.Exp(-3)) / 30
 	near(t, "share of steps", share, want)

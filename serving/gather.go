@@ -9,8 +9,7 @@ type gathering struct {
 	beside, elsewhere float64 // others computed with a prompt, on its rank and on others
 }
 
-// gather is the waits of prompts that arrive at these rates per step on a rank and on all in
-// lockstep.
+// gather is the waits of prompts at these arrivals per step, on a rank and on all in lockstep.
 func (w *waves) gather(own, all float64) gathering {
 	switch {
 	case w.balance > 0 && w.balanced > 1 && all > 0:

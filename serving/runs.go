@@ -44,8 +44,8 @@ func Runs(choice []*engine.Engine, d deploy.Deployment) ([]deploy.Deployment, er
 // Untold names the engines that are left out since only others support the launch settings.
 func Untold(choice []*engine.Engine, d *deploy.Deployment) (left []string) {
 	for _, e := range choice {
-		if maker, told := e.Takes(d); len(told) > 0 {
-			left = append(left, fmt.Sprintf("%s is left out: %s", e.Name, strings.Join(append(maker, told...), "; ")))
+		if maker, settings := e.Takes(d); len(settings) > 0 {
+			left = append(left, fmt.Sprintf("%s is left out: %s", e.Name, strings.Join(append(maker, settings...), "; ")))
 		}
 	}
 	if len(left) == len(choice) {
@@ -55,8 +55,7 @@ func Untold(choice []*engine.Engine, d *deploy.Deployment) (left []string) {
 }
 
 // Measured keeps deployments that compare fairly: where the attention of some is priced by measured
-// kernels, others with a substitute kernel would win or lose by that alone. left says why they are
-// out.
+// kernels, others with a substitute would win or lose by that alone. left says which are out.
 func Measured(runs []deploy.Deployment) (out []deploy.Deployment, left []string) {
 	for i := range runs {
 		if why := runs[i].StandIns(); len(why) > 0 {

@@ -17,8 +17,7 @@ type Steps struct {
 	plan    plan.Plan
 	lengths workload.Lengths
 	cache   map[step]float64
-	// layers holds per-layer work for all pipelines of the same stages; where it is set, times are
-	// lower bounds.
+	// layers is work per layer for all pipelines of the same stages; if set, times are bounds.
 	layers map[step]estimate.Layered
 }
 
@@ -47,8 +46,7 @@ func newSteps(s *server, p plan.Plan, n workload.Lengths) *Steps {
 	return &Steps{server: s, plan: p, lengths: n, cache: map[step]float64{}}
 }
 
-// least bounds the step times of a plan from below, cheaply for successive plans that differ only
-// in their stages.
+// least bounds step times from below, cheaply for successive plans that differ only in stages.
 func (s *server) least(d *deploy.Deployment, p *plan.Plan, n workload.Lengths) *Steps {
 	if !s.phases[op.Decode].Stacks(p) {
 		return s.steps(d, p, n)
@@ -66,8 +64,7 @@ func (s *server) least(d *deploy.Deployment, p *plan.Plan, n workload.Lengths) *
 }
 
 // Room is the sequences that a rank has memory for beside the working space of its prompts, or why
-// not even one fits. A sequence needs room for its entire output if the engine reserves it, else
-// for half.
+// none fits. A sequence needs room for its entire output if the engine reserves it, else for half.
 func (s *Steps) Room(d *deploy.Deployment, pool *deploy.Pool, prompts *estimate.Memory, reserved bool) (float64, error) {
 	held := func(n workload.Lengths) estimate.Memory {
 		m := s.server.phases[op.Decode].At(n).MemoryOf(&s.plan)

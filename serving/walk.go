@@ -93,8 +93,7 @@ func (w *walk) start() {
 // own is the decoding sequences of a rank.
 func (w *walk) own() float64 { return w.decodes / w.together }
 
-// waiting is the requests that the next step sees: where some decode, those present when it was
-// scheduled ahead, or at the last poll.
+// waiting is the requests that the next step sees, which is scheduled ahead while some decode.
 func (w *walk) waiting() (count float64) {
 	until := w.now
 	if w.decodes > 0 {
@@ -112,8 +111,7 @@ func (w *walk) waiting() (count float64) {
 	return min(count, w.room*w.together-w.decodes)
 }
 
-// holds reports whether prompts wait until every rank has one, within their time and while all
-// decode.
+// holds reports whether prompts wait until every rank has one, for some time and while all decode.
 func (w *walk) holds(waiting float64) bool {
 	if most := float64(w.rules.BalanceSteps); waiting < w.together && w.decodes >= w.together && w.lone+1 < most {
 		return true
@@ -161,8 +159,7 @@ func (w *walk) prefill(waiting float64) {
 	w.running = append(w.running, done...)
 }
 
-// rows is the prompts of the fullest rank in a step, a chunked one's part included, and how many
-// end on all ranks.
+// rows is the prompts of the fullest rank in a step, partial ones included, and how many end.
 func (w *walk) rows(waiting float64) (rows, ends float64) {
 	all := math.Ceil(waiting / w.together)
 	if w.rules.Prefill != deploy.Chunks || w.cuts() > 1 {

@@ -8,20 +8,20 @@ import (
 
 // waves is the prefills of a rank: how long they take, and how they arrive.
 type waves struct {
-	clients float64
-	step    float64 // a decode step of the others, which a prefill meets
-	cuts    float64 // steps per prompt
-	alone   float64 // a single prompt, with the decodes beside it
-	other   float64 // added by one of another rank in lockstep
-	full    float64 // per prompt, in a full step
-	holds   float64 // prompts per step
-	looks   float64 // decode steps whose prompts are computed together, if a step holds them
-	more    float64 // added by another prompt of the same step
-	all     float64 // a wave of one prompt per client
-	queue   float64 // mean time to the end of a prefill in a wave that arrives at once
-	group   float64 // clients of all ranks in lockstep
-	own     float64 // of these, without other batches in flight, which it only follows
-	away    float64 // seconds of a request's life spent at no prefill rank
+	clients   float64
+	step      float64 // a decode step of the others, which a prefill meets
+	cuts      float64 // steps per prompt
+	alone     float64 // a single prompt, with the decodes beside it
+	other     float64 // added by one of another rank in lockstep
+	full      float64 // per prompt, in a full step
+	holds     float64 // prompts per step
+	pollSteps float64 // decode steps whose prompts are computed together, if a step holds them
+	more      float64 // added by another prompt of the same step
+	all       float64 // a wave of one prompt per client
+	queue     float64 // mean time to the end of a prefill in a wave that arrives at once
+	group     float64 // clients of all ranks in lockstep
+	own       float64 // of these, without other batches in flight, which it only follows
+	away      float64 // seconds of a request's life spent at no prefill rank
 	// ahead is what a prompt gains by filling the stages of a pipeline, alone and among others.
 	ahead, aheadTogether float64
 	// joined: nothing decodes before the last prompt of a wave is done.
@@ -50,7 +50,7 @@ func (c *closed) waves(s times, clients, sharing, step float64) waves {
 		w.all, w.queue = c.all(s, clients), c.queue(s, clients, 0)
 	}
 	w.ahead, w.aheadTogether = c.ahead(s, sharing)
-	w.looks = c.looks(&w)
+	w.pollSteps = c.pollSteps(&w)
 	if w.hold = float64(c.rules.WaitSteps); c.shares && step > 0 {
 		w.balance, w.balanced = float64(c.rules.BalanceSteps), c.together/max(1, c.inFlight)
 	}
@@ -74,10 +74,9 @@ func (c *closed) filled(s times, clients, sharing float64) (holds, each float64)
 // ranks in lockstep that have clients.
 func (w *waves) ranks() float64 { return w.group / w.clients }
 
-// looks is the decode steps whose prompts are computed together where prefills come first: those
-// between two polls, or those whose requests ended so shortly before a prefill that their
-// successors come in it.
-func (c *closed) looks(w *waves) float64 {
+// pollSteps is the decode steps whose prompts are computed together where prefills come first: those
+// between two polls, or those that end so shortly before a prefill that successors come in it.
+func (c *closed) pollSteps(w *waves) float64 {
 	if !w.joined || w.group > w.clients {
 		return 1
 	}
@@ -111,19 +110,18 @@ func (w *waves) delay(c *closed, share float64) float64 {
 	own := (w.clients - 1) * share / decodes
 	laden, longer := w.laden(own, (w.group-1)*share/decodes)
 	if c.rules.Prefill == deploy.First { // a rank does not decode in steps with its prompts
-		longer += min(laden, max(own/w.holds, -math.Expm1(-own*w.looks)/w.looks)) * w.cuts * w.step
+		longer += min(laden, max(own/w.holds, -math.Expm1(-own*w.pollSteps)/w.pollSteps)) * w.cuts * w.step
 	}
 	return decodes * longer
 }
 
 // laden is the share of steps with a prompt of any rank, and the mean extra time of steps, for
-// prompts per step on a rank and on all in lockstep. The share exceeds 1 when prompts exceed the
-// capacity.
+// prompts per step on a rank and on all in lockstep. Beyond the capacity the share exceeds 1.
 func (w *waves) laden(own, all float64) (share, longer float64) {
 	if all <= 0 {
 		return 0, 0
 	}
-	come := -math.Expm1(-all*w.looks) / w.looks
+	come := -math.Expm1(-all*w.pollSteps) / w.pollSteps
 	if w.group > w.clients {
 		come = w.meeting(come)
 	}
@@ -240,23 +238,20 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 	rate, all := (w.clients-1)/within, (w.group-1)/within
 	full := w.full * w.holds
 	load := min(1, rate*w.full)
-	// A queue with constant service, bounded by the number of clients, and what exceeds its
-	// capacity.
+	// A queue with constant service, bounded by the clients, and what exceeds its capacity.
 	queue := math.Pow(load, w.holds+1) * w.full / 2 / (1 - load + 1/math.Sqrt(w.clients))
 	behind := queue + max(0, w.clients*w.full-within)/2
 	if w.step == 0 {
 		return w.served(rate, all) + behind
 	}
 	l := w.lengths(rate, all)
-	// The rest of the current step, or the time to the next poll, and the steps already scheduled,
-	// if anything else is running.
+	// The rest of the current step or to the next poll, and steps already scheduled, if any run.
 	busy := 0.0
 	if c.rules.Prefill == deploy.First {
 		busy = min(1, rate*w.alone) // it polls after each prefill
 	}
-	// A successor arrives a random time after the step its predecessor ended with, so anywhere
-	// within a step. Without that delay it is in the next step, unless another server takes its
-	// turn.
+	// A successor arrives a random time after the step of its predecessor, so anywhere in a step.
+	// Without that delay it is in the next step, unless another server takes its turn.
 	left := l.left()
 	if c.entry() == 0 {
 		left *= 1 - min(1, max(1, c.together)/c.ranks)
@@ -273,8 +268,7 @@ func (w *waves) arriving(c *closed, within, life float64) float64 {
 // arrived in it. At these rates for the rank and for all in lockstep, a step of s seconds is
 // followed by another unless nothing arrives in it, which has the probability e^(-all·s).
 func (w *waves) served(rate, all float64) float64 {
-	// Solves s = alone + more·(rate·s − 1 + e^(−rate·s)), which is convex: Newton's steps stay on
-	// the left.
+	// Solves s = alone + more·(rate·s − 1 + e^(−rate·s)), which is convex, by Newton from the left.
 	s, longest := w.alone, max(w.alone, w.full*w.holds)
 	for range 64 {
 		come := -math.Expm1(-rate * s) // share of steps with an arrival

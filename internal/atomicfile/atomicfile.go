@@ -1,12 +1,11 @@
-// Package atomicfile writes the files that commands leave behind: whole, together with those that belong to them, or not
-// at all.
+// Package atomicfile writes the files that commands leave behind: complete and together, or not.
 //
-// A file is written to a temporary name beside its target, synced, and renamed. The temporary file is locked as long as
-// its process lives, so that whoever writes the same target later can tell what a killed process left and remove it.
-// What is no regular file, such as a device or a pipe, is written directly; a symbolic link is followed.
+// A file is written to a temporary name beside its target, synced, and renamed. The temporary file
+// is locked while its process lives, so that later writers of the same target recognise and remove
+// what a killed process left. Devices and pipes are written directly; symbolic links are followed.
 //
-// Files that belong together are renamed one after another. A journal in their folder says which, so that whoever writes
-// there after a process was killed in between gives the others their names, too.
+// Files that belong together are renamed one after another. A journal in their folder lists them,
+// so that the next writer there completes the renames of a killed process.
 package atomicfile
 
 import (
@@ -33,7 +32,7 @@ func Write(ctx context.Context, name string, write func(io.Writer) error) error 
 	return s.Commit(ctx)
 }
 
-// Create writes one file that must not be there yet; else the error is [fs.ErrExist].
+// Create writes a new file; the error is [fs.ErrExist] if it exists.
 func Create(ctx context.Context, name string, write func(io.Writer) error) error {
 	if _, err := os.Lstat(name); err == nil {
 		return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
@@ -51,30 +50,30 @@ func Create(ctx context.Context, name string, write func(io.Writer) error) error
 
 // Set is files that appear together.
 type Set struct {
-	// Cleared: ClearFolder has looked for what killed processes left. Looking for it again costs more the more files there are.
+	// Cleared: ClearFolder has removed leftovers, which costs more the more files there are.
 	Cleared bool
 
 	files []*file
 }
 
-// file is one that is written but not yet in its place.
+// file is written but not yet in its place.
 type file struct {
 	target    string
 	temporary *os.File
-	exclusive bool   // the target must not be there
-	replaces  bool   // the target was there
-	backup    string // the target as it was; empty: not kept
+	exclusive bool   // the target must not exist
+	replaces  bool   // the target existed
+	backup    string // the previous target, if kept
 	published bool
 }
 
-// temporaries are those of this process.
+// temporaries of this process.
 var temporaries = struct {
 	sync.Mutex
 	names map[string]bool
 }{names: map[string]bool{}}
 
-// Abandon removes the temporary files of the whole process, after a commit that is under way. It is for a process that is
-// about to end: writers that have not noticed yet fail where their context has been cancelled, and only there.
+// Abandon removes the temporary files of this process after a commit under way, before it ends.
+// Only writers with a cancelled context fail.
 func Abandon() {
 	temporaries.Lock()
 	defer temporaries.Unlock()
@@ -97,7 +96,7 @@ func (s *Set) Add(ctx context.Context, name string, write func(io.Writer) error)
 		return err
 	}
 	f := &file{target: target}
-	mode := fs.FileMode(0o666) // what the umask leaves of it
+	mode := fs.FileMode(0o666) // before the umask
 	before, err := os.Stat(target)
 	switch {
 	case err == nil:
@@ -128,7 +127,7 @@ func (s *Set) Add(ctx context.Context, name string, write func(io.Writer) error)
 	return f.temporary.Sync()
 }
 
-// Commit puts the files of the set in their places. If one of them fails, the others are as they were.
+// Commit puts the files of the set in their places. If one fails, the others are restored.
 func (s *Set) Commit(ctx context.Context) error {
 	temporaries.Lock()
 	defer temporaries.Unlock()
@@ -178,7 +177,7 @@ func (s *Set) Discard() {
 	s.files = nil
 }
 
-// keep keeps the target as it is under a second name. Where the file system has no such thing, it cannot be taken back.
+// keep links the target to a second name; on file systems without links it cannot be restored.
 func (f *file) keep() {
 	backup := temporaryName(f.target)
 	if os.Link(f.target, backup) == nil {
@@ -203,7 +202,7 @@ func (f *file) publish() error {
 		case errors.Is(err, fs.ErrExist):
 			return &fs.PathError{Op: "create", Path: f.target, Err: fs.ErrExist}
 		}
-		// The file system has no links: the name is taken before the content comes.
+		// Without links, the name is taken before the content comes.
 		claim, err := os.OpenFile(f.target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if err != nil {
 			return err
@@ -244,8 +243,8 @@ func (f *file) forget() {
 	}
 }
 
-// resolve follows symbolic links to the file they mean, which need not be there. What is there and no regular file is to be
-// written directly, and so is an open file by its number, as in /dev/stdout.
+// resolve follows symbolic links to their target, which need not exist. Irregular files, and open
+// ones such as /dev/stdout, are to be written directly.
 func resolve(name string) (target string, direct bool, err error) {
 	if name == "" {
 		return "", false, errors.New("an empty name is no file")
@@ -257,7 +256,7 @@ func resolve(name string) (target string, direct bool, err error) {
 	if err == nil && !info.Mode().IsRegular() {
 		return name, true, nil
 	}
-	const most = 40 // as the kernel follows
+	const most = 40 // the kernel's limit
 	for range most {
 		info, err := os.Lstat(name)
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
@@ -282,7 +281,7 @@ func resolve(name string) (target string, direct bool, err error) {
 	return "", false, fmt.Errorf("%s is a symbolic link that leads nowhere", name)
 }
 
-// writeDirectly writes to what cannot be replaced. An open file that is meant to grow does.
+// writeDirectly writes to what cannot be replaced, appending to open files.
 func writeDirectly(name string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -295,7 +294,7 @@ func writeDirectly(name string, write func(io.Writer) error) error {
 	return f.Close()
 }
 
-// writable fails where the file itself could not be written: that its folder can must not be a way around its mode.
+// writable fails where the file itself is read-only: a writable folder must not bypass its mode.
 func writable(name string) error {
 	f, err := os.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
@@ -304,10 +303,10 @@ func writable(name string) error {
 	return f.Close()
 }
 
-// suffix ends the names of temporary files, so that nothing else is ever taken for one.
+// suffix of temporary files, so that nothing else is ever taken for one.
 const suffix = ".throughline-tmp"
 
-// prefix starts the names of the temporary files of a target. File systems have names of 255 bytes.
+// prefix of the temporary files of a target. File systems limit names to 255 bytes.
 func prefix(target string) string {
 	base := filepath.Base(target)
 	return "." + strings.ToValidUTF8(base[:min(len(base), 200)], "") + "."
@@ -352,13 +351,13 @@ func stillThere(f *os.File) bool {
 	return err == nil && os.SameFile(open, named)
 }
 
-// ClearFolder removes the temporary files of all targets in a folder whose processes have ended.
+// ClearFolder removes the leftovers of all targets in a folder.
 func ClearFolder(dir string) {
 	completeJournals(dir)
 	clearLeftovers(dir, "")
 }
 
-// clearLeftovers removes temporary files whose names start so and whose processes have ended.
+// clearLeftovers removes temporary files with a prefix whose processes have ended.
 func clearLeftovers(dir, prefix string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -10,15 +10,14 @@ import (
 	"strings"
 )
 
-// journalSuffix ends the names of journals.
 const journalSuffix = ".throughline-journal"
 
-// move is a line of a journal: a file that is to have another name in the same folder. Names without a folder keep a journal
-// that someone else left in a shared folder from reaching out of it.
+// move is a line of a journal: a file to rename within its folder. Names have no folder, so that a
+// foreign journal in a shared folder cannot reach out of it.
 type move struct{ From, To string }
 
-// announce writes the journals of a set, one for each folder with several of its files, and makes them last. A set whose
-// journals are there is committed, whatever happens to the process. Each is locked as long as the process lives.
+// announce writes and syncs the journals of a set, one per folder with several of its files, locked
+// while the process lives. From then on the set is committed, whatever happens.
 func (s *Set) announce() (remove func(), err error) {
 	moves := map[string][]move{}
 	for _, f := range s.files {
@@ -28,7 +27,7 @@ func (s *Set) announce() (remove func(), err error) {
 	var journals []*os.File
 	remove = func() {
 		for _, j := range journals {
-			os.Remove(j.Name()) // while it is locked: it must not be taken for one that was left behind
+			os.Remove(j.Name()) // while locked: others must not take it for a leftover
 			j.Close()
 			os.Remove(j.Name()) // for Windows, which keeps the names of open files
 		}
@@ -57,7 +56,7 @@ func writeJournal(dir string, moves []move) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !lock(j) || !stillThere(j) { // another process took it for one that was left behind
+	if !lock(j) || !stillThere(j) { // another process took it for a leftover
 		j.Close()
 		os.Remove(j.Name())
 		return writeJournal(dir, moves)
@@ -95,8 +94,8 @@ func completeJournals(dir string) {
 	}
 }
 
-// completeJournal gives the files of a journal their names. One that is not whole was being written when its process ended:
-// nothing had been renamed, and the files are leftovers.
+// completeJournal renames the files of a journal. An incomplete one was being written when its
+// process ended: nothing had been renamed, and the files are leftovers.
 func completeJournal(dir string, j *os.File) {
 	text, err := io.ReadAll(j)
 	var moves []move
@@ -107,7 +106,7 @@ func completeJournal(dir string, j *os.File) {
 		ours := m.To != "" && m.To == filepath.Base(m.To) && m.From == filepath.Base(m.From) &&
 			strings.HasPrefix(m.From, prefix(m.To)) && strings.HasSuffix(m.From, suffix)
 		if ours {
-			os.Rename(filepath.Join(dir, m.From), filepath.Join(dir, m.To)) // fails for those that have their name already
+			os.Rename(filepath.Join(dir, m.From), filepath.Join(dir, m.To)) // fails for those already renamed
 		}
 	}
 	syncFolder(dir)

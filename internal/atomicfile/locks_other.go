@@ -11,7 +11,7 @@ import (
 // lock has nothing to do: Windows keeps open files from being removed.
 func lock(*os.File) bool { return true }
 
-// claim opens a file that is not open, where the system can tell: Windows keeps the names of open files.
+// claim opens a file that is not open, where the system can tell, as Windows can.
 func claim(name string) *os.File {
 	if runtime.GOOS != "windows" || os.Rename(name, name) != nil {
 		return nil

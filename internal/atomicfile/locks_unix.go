@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lock marks a file as that of a living process: the lock ends with it. It fails if another process has it. Where a file
-// system has no locks the file has none either, and removeLeftover leaves it alone.
+// lock marks a file as that of a living process; it fails if another has it. On file systems
+// without locks, removeLeftover leaves the file alone.
 func lock(f *os.File) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != syscall.EWOULDBLOCK
 }
@@ -18,7 +18,7 @@ func lock(f *os.File) bool {
 func claim(name string) *os.File {
 	f, err := os.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
-		return nil // it is another user's
+		return nil // another user's
 	}
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil || !stillThere(f) {
 		f.Close()
@@ -45,7 +45,7 @@ func keepOwner(f *os.File, before fs.FileInfo) {
 	}
 }
 
-// syncFolder makes the names in a folder last through a loss of power. Not every file system can.
+// syncFolder makes the names in a folder durable, where the file system can.
 func syncFolder(dir string) {
 	if d, err := os.Open(dir); err == nil {
 		_ = d.Sync()

@@ -68,8 +68,7 @@ type Bench struct {
 // ErrServer means that the server failed before anything was measured.
 var ErrServer = errors.New("the server cannot be measured")
 
-// New finds the server's model and warms it up. Where prompts are words, its answers tell the
-// tokens per word.
+// New finds the server's model and warms it up, which tells the tokens per word of prompts.
 func New(ctx context.Context, o *Options) (*Bench, error) {
 	backend, ok := engine.FindBackend(o.Backend)
 	if !ok {

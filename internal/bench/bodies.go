@@ -76,9 +76,8 @@ func (w *bodies) common(lora string) []byte {
 	return members(all)
 }
 
-// mostTokens is how many an answer may have, since servers count its end, and drafts behind it, in
-// their own ways.
-func (w *bodies) mostTokens(asked int) int {
+// mostTokens of an answer, since servers count its end, and drafts behind it, in their own ways.
+func (w *bodies) mostTokens(requested int) int {
 	given := w.extra
 	if w.API == engine.Generate {
 		given = nil
@@ -86,17 +85,16 @@ func (w *bodies) mostTokens(asked int) int {
 	}
 	if length, ok := given[w.lengthKey()]; ok {
 		var n *int
-		if asked = unknownLength; json.Unmarshal(length, &n) == nil && n != nil {
-			asked = *n
+		if requested = unknownLength; json.Unmarshal(length, &n) == nil && n != nil {
+			requested = *n
 		}
 	} else if w.extra["max_tokens"] != nil || w.extra["max_completion_tokens"] != nil {
-		asked = unknownLength // by the name of another API
+		requested = unknownLength // by the name of another API
 	}
-	return 2*min(asked, unknownLength) + 1024
+	return 2*min(requested, unknownLength) + 1024
 }
 
-// unknownLength is the most tokens of an answer of any length: as many as the longest contexts
-// hold.
+// unknownLength is the most tokens of an answer of any length, as the longest contexts.
 const unknownLength = 1 << 24
 
 // members of an object, sorted by name, without braces.

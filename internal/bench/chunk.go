@@ -289,13 +289,13 @@ func unquoted(text []byte) string {
 
 // message of an error object: OpenAI's, SGLang's, or any.
 func message(object []byte) string {
-	var said struct {
+	var failure struct {
 		Message string `json:"message"`
 		Error   any    `json:"error"`
 		Detail  any    `json:"detail"`
 	}
-	if err := json.Unmarshal(object, &said); err == nil {
-		switch nested := said.Error.(type) {
+	if err := json.Unmarshal(object, &failure); err == nil {
+		switch nested := failure.Error.(type) {
 		case map[string]any:
 			if text, ok := nested["message"].(string); ok {
 				return text
@@ -303,11 +303,11 @@ func message(object []byte) string {
 		case string:
 			return nested
 		}
-		if text, ok := said.Detail.(string); ok {
+		if text, ok := failure.Detail.(string); ok {
 			return text
 		}
-		if said.Message != "" {
-			return said.Message
+		if failure.Message != "" {
+			return failure.Message
 		}
 	}
 	return string(bytes.TrimSpace(object))

@@ -107,8 +107,7 @@ func failureOf(err error, answered bool) *Failure {
 	return f
 }
 
-// hide removes secrets from a failure, as servers repeat what they were sent, and shortens it to a
-// line.
+// hide removes secrets from a failure, as servers repeat what they were sent, and shortens it.
 func (c *client) hide(f *Failure) *Failure {
 	if f != nil {
 		line := strings.Join(strings.Fields(c.secrets.Redact(f.Message)), " ")
@@ -216,9 +215,9 @@ func (c *client) exchange(ctx context.Context, text []byte, a *answer) *Failure 
 		return &Failure{Kind: "compressed answer", Message: fmt.Sprintf("it comes as %q, which was not asked for and holds chunks back; switch it off in the server", coding)}
 	}
 	if !c.stream || strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
-		return c.whole(response.Body, a)
+		return c.readAtOnce(response.Body, a)
 	}
-	failure := c.streamed(response.Body, a)
+	failure := c.readStream(response.Body, a)
 	if failure == nil {
 		stop := time.AfterFunc(drainFor, cancel)
 		_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
@@ -227,14 +226,13 @@ func (c *client) exchange(ctx context.Context, text []byte, a *answer) *Failure 
 	return failure
 }
 
-// mostMessage is how much of a server's message is kept. More is read, so that no secret is cut in
-// two.
+// mostMessage is how much of a message is kept. More is read, so that no secret is cut in two.
 const mostMessage = 4 << 10
 
 // refused is the failure of a status other than 200.
 func refused(r *http.Response) *Failure {
-	said, _ := io.ReadAll(io.LimitReader(r.Body, 2*mostMessage))
-	f := &Failure{Kind: fmt.Sprintf("HTTP %d", r.StatusCode), Message: message(said)}
+	text, _ := io.ReadAll(io.LimitReader(r.Body, 2*mostMessage))
+	f := &Failure{Kind: fmt.Sprintf("HTTP %d", r.StatusCode), Message: message(text)}
 	if to, err := r.Location(); err == nil {
 		to.User = nil
 		f.Message = "redirects to " + to.String() + ", which is not followed; give the address that answers itself"
@@ -244,13 +242,13 @@ func refused(r *http.Response) *Failure {
 		f.again = true
 	}
 	if s, err := strconv.ParseFloat(r.Header.Get("Retry-After"), 64); err == nil && s > 0 {
-		f.after = time.Duration(min(s, mostAskedWait.Seconds()) * float64(time.Second))
+		f.after = time.Duration(min(s, longestBackOff.Seconds()) * float64(time.Second))
 	}
 	return f
 }
 
-// whole reads an answer that is not streamed: its first token comes with its last.
-func (c *client) whole(r io.Reader, a *answer) *Failure {
+// readAtOnce reads an answer that is not streamed: its first token comes with its last.
+func (c *client) readAtOnce(r io.Reader, a *answer) *Failure {
 	data, err := io.ReadAll(io.LimitReader(r, mostAnswer))
 	now := time.Now()
 	if err != nil {
@@ -271,17 +269,17 @@ func (c *client) whole(r io.Reader, a *answer) *Failure {
 	return a.complete()
 }
 
-// streamed reads the events of an answer.
-func (c *client) streamed(r io.Reader, a *answer) *Failure {
+// readStream reads the events of an answer.
+func (c *client) readStream(r io.Reader, a *answer) *Failure {
 	events := newEvents(r)
 	var k chunk
 	read := false
-	whole := func(data []byte) bool {
+	parse := func(data []byte) bool {
 		read = k.parse(data)
 		return read
 	}
 	for {
-		data, err := events.next(whole)
+		data, err := events.next(parse)
 		if err == io.EOF {
 			break
 		}
@@ -362,7 +360,7 @@ func (c *client) take(a *answer, k *chunk, at time.Time) *Failure {
 	}
 	a.chunks++
 	if a.keep {
-		a.hear(k, c.api == engine.Generate)
+		a.appendText(k, c.api == engine.Generate)
 	}
 	gap := 0.0
 	if a.first.IsZero() {
@@ -378,8 +376,8 @@ func (c *client) take(a *answer, k *chunk, at time.Time) *Failure {
 	return nil
 }
 
-// hear keeps the text, which SGLang sends cumulatively unless started otherwise.
-func (a *answer) hear(k *chunk, cumulative bool) {
+// appendText keeps the text, which SGLang sends cumulatively unless started otherwise.
+func (a *answer) appendText(k *chunk, cumulative bool) {
 	text := k.String()
 	if !cumulative {
 		a.text.WriteString(text)
@@ -391,7 +389,7 @@ func (a *answer) hear(k *chunk, cumulative bool) {
 	a.all = text
 }
 
-func (a *answer) said() string { return a.all + a.text.String() }
+func (a *answer) answered() string { return a.all + a.text.String() }
 
 // complete checks an answer that has ended.
 func (a *answer) complete() *Failure {
@@ -418,7 +416,7 @@ func (c *client) shown(data []byte) string {
 
 // ask sends a request other than for text.
 func (c *client) ask(ctx context.Context, method, path string, into any) error {
-	data, failure := c.asked(ctx, method, path)
+	data, failure := c.fetch(ctx, method, path)
 	if failure != nil {
 		return c.hide(failure)
 	}
@@ -428,7 +426,7 @@ func (c *client) ask(ctx context.Context, method, path string, into any) error {
 	return json.Unmarshal([]byte(c.secrets.Redact(string(data))), into)
 }
 
-func (c *client) asked(ctx context.Context, method, path string) ([]byte, *Failure) {
+func (c *client) fetch(ctx context.Context, method, path string) ([]byte, *Failure) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(nil))

@@ -32,8 +32,7 @@ type lines struct {
 
 func newLines(r io.Reader) *lines { return &lines{r: r, buf: make([]byte, usualLine)} }
 
-// next is the next line without its end, valid until the next call, or io.EOF. The stream may end
-// without a line end.
+// next is the next line without its end, valid until the next call, or io.EOF.
 func (l *lines) next() ([]byte, error) {
 	for {
 		if l.cr && l.from < l.to {
@@ -113,8 +112,7 @@ type events struct {
 	tried   bool // it was closed once and not valid: more cannot make it so
 }
 
-// nesting counts open braces and brackets as a text grows, so that only what may be complete is
-// parsed.
+// nesting counts open brackets as a text grows, so that only complete candidates are parsed.
 type nesting struct {
 	depth           int
 	quoted, escaped bool
@@ -139,13 +137,13 @@ func (n *nesting) follow(text []byte) {
 
 func newEvents(r io.Reader) *events { return &events{lines: *newLines(r)} }
 
-// next is the data of the next event, or io.EOF. whole reports whether data is a complete event.
-func (e *events) next(whole func([]byte) bool) ([]byte, error) {
+// next is the data of the next event, or io.EOF. complete reports whether data is an event.
+func (e *events) next(complete func([]byte) bool) ([]byte, error) {
 	for {
 		line, err := e.lines.next()
 		if (err == io.EOF || err == nil && len(line) == 0) && len(e.pending) > 0 {
 			data := e.taken()
-			whole(data)
+			complete(data)
 			return data, nil
 		}
 		if err != nil {
@@ -159,7 +157,7 @@ func (e *events) next(whole func([]byte) bool) ([]byte, error) {
 			continue // a comment, or another field
 		}
 		data = bytes.TrimPrefix(data, []byte{' '})
-		if e.pending == nil && whole(data) {
+		if e.pending == nil && complete(data) {
 			return data, nil
 		}
 		if len(e.pending)+len(data) > mostEvent {
@@ -172,7 +170,7 @@ func (e *events) next(whole func([]byte) bool) ([]byte, error) {
 		}
 		e.pending = append(e.pending, data...)
 		if before > 0 && e.open.depth == 0 && !e.open.quoted && !e.tried {
-			if e.tried = true; whole(e.pending) {
+			if e.tried = true; complete(e.pending) {
 				return e.taken(), nil
 			}
 		}

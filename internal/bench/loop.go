@@ -16,10 +16,10 @@ import (
 // job is a request to send.
 type job struct {
 	workload.Request
-	turn  int
-	fresh int    // tokens of the prompt that are new in the conversation
-	told  []said // earlier turns of the conversation
-	body  []byte // nil: yet to be written
+	turn    int
+	fresh   int        // tokens of the prompt that are new in the conversation
+	history []chatTurn // earlier turns of the conversation
+	body    []byte     // nil: yet to be written
 }
 
 // ownKey marks what no other prompt has.
@@ -55,8 +55,7 @@ type runner struct {
 // errHopeless ends a run whose limits can no longer hold.
 var errHopeless = errors.New("the limits can no longer hold")
 
-// Run sends all requests at a rate and waits for their ends. A cancelled run reports what was
-// measured, with the error.
+// Run sends all requests at a rate. A cancelled run reports what was measured, with the error.
 func (b *Bench) Run(ctx context.Context, rate float64) (*Report, error) {
 	return b.run(ctx, rate, 1, false)
 }
@@ -70,7 +69,7 @@ func (b *Bench) run(ctx context.Context, rate float64, times int, trial bool) (*
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := &runner{Bench: b, closed: b.closedLoop(rate), source: source, texts: texts, adapters: rand.New(rand.NewPCG(b.o.Traffic.Seed, 5)), report: newReport(b, rate), cancelAll: cancel}
-	r.report.trial, r.report.asked = trial, times*b.o.Traffic.Count()
+	r.report.trial, r.report.toSend = trial, times*b.o.Traffic.Count()
 	if b.o.Traffic.Clients > 0 {
 		r.slots = make(chan struct{}, b.o.Traffic.Clients)
 	}
@@ -155,9 +154,9 @@ func (r *runner) dispatch(ctx context.Context) error {
 // prepare writes requests before they are due, and closes ready when the first are. With bounded
 // clients, prompts are written as these become free.
 func (r *runner) prepare(ctx context.Context, to chan<- *job, ready chan<- struct{}) {
-	tell := sync.OnceFunc(func() { close(ready) })
+	signal := sync.OnceFunc(func() { close(ready) })
 	defer close(to)
-	defer tell()
+	defer signal()
 	for n := 1; ; n++ {
 		r.sourceMu.Lock()
 		q, ok, err := r.source.Next()
@@ -171,7 +170,7 @@ func (r *runner) prepare(ctx context.Context, to chan<- *job, ready chan<- struc
 			r.write(j)
 		}
 		if n == preparedAhead {
-			tell()
+			signal()
 		}
 		select {
 		case to <- j:
@@ -194,10 +193,10 @@ func (r *runner) write(j *job) {
 	var prompt []byte
 	switch {
 	case j.Client < len(r.texts):
-		prompt = transcript(r.backend.API, []said{{"user", r.texts[j.Client] + r.prompts.suffix}})
+		prompt = transcript(r.backend.API, []chatTurn{{"user", r.texts[j.Client] + r.prompts.suffix}})
 	case r.talks():
-		j.told = append(j.told, said{"user", r.prompts.text(segments(&workload.Request{Input: j.fresh}, j.own()))})
-		prompt = transcript(r.backend.API, j.told)
+		j.history = append(j.history, chatTurn{"user", r.prompts.text(segments(&workload.Request{Input: j.fresh}, j.own()))})
+		prompt = transcript(r.backend.API, j.history)
 	default:
 		prompt = r.prompt(&j.Request, j.own())
 	}
@@ -314,7 +313,7 @@ func (r *runner) send(ctx context.Context, j *job) *Done {
 // describe records an answer.
 func (r *runner) describe(d *Done, a *answer, j *job) {
 	d.Finish = time.Since(r.start).Seconds()
-	d.Gaps, d.Chunks, d.Cached, d.Text = a.gaps, a.chunks, a.cached, r.o.Secrets.Redact(a.said())
+	d.Gaps, d.Chunks, d.Cached, d.Text = a.gaps, a.chunks, a.cached, r.o.Secrets.Redact(a.answered())
 	d.Input, d.Output, d.Counted = a.prompt, a.tokens, a.tokens > 0
 	if d.Input == 0 {
 		d.Input = j.Input
@@ -334,8 +333,8 @@ func (r *runner) describe(d *Done, a *answer, j *job) {
 const (
 	firstWait = 100 * time.Millisecond
 	mostWait  = 5 * time.Second
-	// mostAskedWait is the longest that a server may request.
-	mostAskedWait = time.Minute
+	// longestBackOff is the longest that a server may request.
+	longestBackOff = time.Minute
 )
 
 // backOff waits before a retry: as the server requests, up to a minute, else doubling every time.
@@ -377,5 +376,5 @@ func (r *runner) ended(ctx context.Context, j *job, d *Done) *job {
 	if !ok || !r.until(ctx, next.Arrival) {
 		return nil
 	}
-	return &job{Request: next, turn: j.turn + 1, fresh: max(1, next.Input-j.Input-j.Output), told: append(j.told, said{"assistant", d.Text})}
+	return &job{Request: next, turn: j.turn + 1, fresh: max(1, next.Input-j.Input-j.Output), history: append(j.history, chatTurn{"assistant", d.Text})}
 }

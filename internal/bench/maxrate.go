@@ -15,15 +15,13 @@ const (
 	rateWithin = 1.05
 	// mostTimes bounds the multiple of requests sent to show whether the queue grows.
 	mostTimes = 8
-	// alone is the mean concurrency below which requests do not interact: lower rates change
-	// nothing.
+	// alone is the mean concurrency below which requests do not interact.
 	alone = 0.05
 )
 
 // MaxRate is the run at the highest rate, to 5%, at which the limits hold, all requests are
-// answered and the queue does not grow. tell gets a line per rate. If cancelled, it is the best run
-// so far, with the error.
-func (b *Bench) MaxRate(ctx context.Context, first float64, tell func(string)) (*Report, error) {
+// answered and the queue does not grow. If cancelled, it is the best run so far, with the error.
+func (b *Bench) MaxRate(ctx context.Context, first float64, report func(string)) (*Report, error) {
 	if math.IsInf(first, 1) {
 		first = 1
 	}
@@ -37,7 +35,7 @@ func (b *Bench) MaxRate(ctx context.Context, first float64, tell func(string)) (
 			last = r
 			rising := r.Seen.Rising() && b.o.Traffic.Trace == nil
 			ok := r.Holds() && !rising
-			tell(r.verdict(rate, ok, rising))
+			report(r.verdict(rate, ok, rising))
 			switch {
 			case ok:
 				best = r

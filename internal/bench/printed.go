@@ -13,8 +13,7 @@ import (
 // Figures of a run by the keys of sglang.bench_serving's result file; unknown ones are absent.
 type Figures map[string]float64
 
-// printedLabels are lines of sglang.bench_serving, vllm bench serve and trtllm-bench, in lower
-// case.
+// printedLabels of sglang.bench_serving, vllm bench serve and trtllm-bench, in lower case.
 var printedLabels = map[string]string{
 	"successful requests": "completed", "failed requests": "failed",
 	"benchmark duration (s)": "duration",
@@ -52,14 +51,13 @@ func ReadPrinted(text string) Figures {
 			out[key] = v
 		}
 	}
-	return out.known()
+	return out.orNone()
 }
 
 // resultAliases are keys of vllm bench serve with other names.
 var resultAliases = map[string]string{"total_token_throughput": "total_throughput", "mean_e2el_ms": "mean_e2e_latency_ms"}
 
-// ReadResult reads a result file of sglang.bench_serving or vllm bench serve: an object, or lines
-// of them, of which the last counts.
+// ReadResult reads a result file of sglang.bench_serving or vllm bench serve: the last object.
 func ReadResult(src []byte) (Figures, error) {
 	var keys map[string]any
 	if json.Unmarshal(src, &keys) != nil {
@@ -77,14 +75,14 @@ func ReadResult(src []byte) (Figures, error) {
 			out[key] = x
 		}
 	}
-	if out = out.known(); out == nil {
+	if out = out.orNone(); out == nil {
 		return nil, errors.New("has none of the keys of a benchmark: output_throughput, mean_ttft_ms, mean_tpot_ms, mean_itl_ms, …")
 	}
 	return out, nil
 }
 
-// known is the figures if any says how fast a server is; else nil.
-func (f Figures) known() Figures {
+// orNone is the figures if any says how fast a server is; else nil.
+func (f Figures) orNone() Figures {
 	for _, key := range []string{"output_throughput", "mean_ttft_ms", "mean_tpot_ms", "mean_itl_ms"} {
 		if _, ok := f[key]; ok {
 			return f

@@ -82,8 +82,7 @@ func (p *prompts) appendIDs(out []byte, parts []segment) []byte {
 	return append(out, ']')
 }
 
-// text is a prompt of words. Shared parts have the same words in all prompts; the last part makes
-// up for what the server adds.
+// text is a prompt of words; its last part makes up for what the server adds.
 func (p *prompts) text(parts []segment) string {
 	var b strings.Builder
 	for i, s := range parts {
@@ -109,14 +108,14 @@ func quoted(text string) []byte {
 	return out
 }
 
-// said is one turn of a conversation.
-type said struct {
+// chatTurn is one turn of a conversation.
+type chatTurn struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
 
 // transcript is a conversation as the prompt of an API.
-func transcript(of engine.API, all []said) []byte {
+func transcript(of engine.API, all []chatTurn) []byte {
 	if of == engine.Chat {
 		out, _ := json.Marshal(all)
 		return out

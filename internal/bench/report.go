@@ -37,7 +37,7 @@ type Report struct {
 
 	bench    *Bench
 	trial    bool
-	asked    int  // requests to send
+	toSend   int  // requests to send
 	hopeless bool // a trial ended early as its limits could not hold
 	sent     int64
 	over     [2]int64 // requests beyond the limits on TTFT and TPOT
@@ -125,7 +125,7 @@ func (r *Report) beyond(d *Done) bool {
 	if t.TPOT.Seconds > 0 && d.TPOT() > t.TPOT.Seconds {
 		r.over[1]++
 	}
-	all := float64(r.asked)
+	all := float64(r.toSend)
 	return t.TTFT.Share > 0 && float64(r.over[0]) > (1-t.TTFT.Share)*all+1 || t.TPOT.Share > 0 && float64(r.over[1]) > (1-t.TPOT.Share)*all+1
 }
 
@@ -244,8 +244,7 @@ func (r *Report) Notes() []string {
 // ungrouped reports whether the server does not say how many tokens its chunks hold.
 func (r *Report) ungrouped() bool { return r.Seen.ITL.Weight < r.Seen.Output-r.Seen.Requests }
 
-// together reports whether most chunks arrived with the one before, which makes the median ITL
-// meaningless.
+// together reports whether most chunks came with the one before: the median ITL is meaningless.
 func (r *Report) together() bool {
 	itl := &r.Seen.ITL
 	return itl.Weight >= fewestGaps && itl.Quantile(0.5) <= togetherBelow*itl.Mean()
@@ -268,16 +267,16 @@ func (r *Report) Sent() int64 { return r.sent }
 // Own says how late this program itself was.
 func (r *Report) Own() []string {
 	var out []string
-	tell := func(what string, d *simulate.Distribution) {
+	add := func(what string, d *simulate.Distribution) {
 		if d.Weight > 0 {
 			out = append(out, fmt.Sprintf("%s: p50 %.2f ms, p99 %.2f ms, at most %.2f ms", what, 1e3*d.Quantile(0.5), 1e3*d.Quantile(0.99), 1e3*d.Max))
 		}
 	}
-	tell("own delay of sends, which the times include", &r.Late)
+	add("own delay of sends, which the times include", &r.Late)
 	if r.Held.Max > 0 {
-		tell("held back as all clients were busy, which the times include", &r.Held)
+		add("held back as all clients were busy, which the times include", &r.Held)
 	}
-	tell("own delay of reading chunks, by the server's clock", &r.Reading)
+	add("own delay of reading chunks, by the server's clock", &r.Reading)
 	return out
 }
 

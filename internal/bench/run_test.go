@@ -47,7 +47,7 @@ type asked struct {
 	Prompt   json.RawMessage
 	IDs      []int `json:"input_ids"`
 	Text     string
-	Messages []said
+	Messages []chatTurn
 	Max      int `json:"max_tokens"`
 	MaxChat  int `json:"max_completion_tokens"`
 	Stream   bool
@@ -603,7 +603,7 @@ func TestUsageOfChunks(t *testing.T) {
 		"none": {text("") + text("") + text(`,"usage":null`), []int32{0, 0}, 0},
 	} {
 		a := answer{}
-		f := (&client{}).streamed(strings.NewReader(c.stream+"data: [DONE]\n\n"), &a)
+		f := (&client{}).readStream(strings.NewReader(c.stream+"data: [DONE]\n\n"), &a)
 		var got []int32
 		for _, g := range a.gaps {
 			got = append(got, g.Tokens)
@@ -619,7 +619,7 @@ func TestLive(t *testing.T) {
 	l := &Live{}
 	start := time.Now()
 	l.begin(start)
-	before := l.Look()
+	before := l.Snapshot()
 	a := &answer{first: start.Add(150 * time.Millisecond), chunks: 1}
 	l.chunk(a, 0, start, 0.05)
 	for a.chunks = 2; a.chunks < 5; a.chunks++ {
@@ -627,7 +627,7 @@ func TestLive(t *testing.T) {
 	}
 	l.end(&Done{Failure: &Failure{}})
 	l.end(&Done{})
-	now := l.Look()
+	now := l.Snapshot()
 	now.at = before.at.Add(2 * time.Second)
 	if got, want := now.Line(before, 8), "2 of 8, 1 failed  TTFT 100 ms  ITL 20 ms  2 tok/s"; got != want {
 		t.Errorf("%q, want %q", got, want)

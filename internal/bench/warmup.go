@@ -94,7 +94,7 @@ func (b *Bench) prompt(r *workload.Request, own uint64) []byte {
 	if b.prompts.ids {
 		return b.prompts.appendIDs(make([]byte, 0, 6*r.Input+2), parts)
 	}
-	return transcript(b.backend.API, []said{{"user", b.prompts.text(parts)}})
+	return transcript(b.backend.API, []chatTurn{{"user", b.prompts.text(parts)}})
 }
 
 // probed is the answer to a warm-up request.
@@ -144,7 +144,7 @@ func (b *Bench) gaugeTexts(ctx context.Context) *Failure {
 	var tokens, characters float64
 	for i := range b.o.Conversations[:min(gauged, len(b.o.Conversations))] {
 		text := b.o.Conversations[i].Prompt
-		p := b.probe(ctx, transcript(b.backend.API, []said{{"user", text}}), false, 1)
+		p := b.probe(ctx, transcript(b.backend.API, []chatTurn{{"user", text}}), false, 1)
 		if p.failure != nil {
 			return p.failure
 		}

@@ -1,5 +1,4 @@
-// Package catalogue finds the files that a name or path refers to: those that are built into the program, and those of its
-// users.
+// Package catalogue finds the built-in or user file that a name or path refers to.
 package catalogue
 
 import (
@@ -13,14 +12,14 @@ import (
 	"throughline/internal/document"
 )
 
-// Set is a folder of built-in JSON files. Their names are their base names without the ending.
+// Set is a folder of built-in JSON files, named by their base names without the ending.
 type Set struct {
 	What    string // model, system: for messages
 	Files   fs.FS
 	Folder  string            // of the files; empty: catalogue
 	Aliases map[string]string // other names of files
-	// Endings are words at the end of a name, in small letters, that make no other file of it: of the same model, another
-	// training or another number format.
+	// Endings are lower-case words behind a name that mean the same file: trainings, number
+	// formats.
 	Endings []string
 	// Checkpoints: a folder with a config.json may take the place of a file.
 	Checkpoints bool
@@ -36,8 +35,8 @@ func (s Set) Find(ref string) ([]byte, bool) {
 	return src, err == nil
 }
 
-// Name is the name of the file that a path or name refers to. An exact name comes first; else names and aliases are
-// compared without regard to case and separators; else the endings of the name are left out, one after another.
+// Name is the file that a path or name refers to: by exact name; else by names and aliases without
+// case and separators; else after dropping endings, one after another.
 func (s Set) Name(ref string) (string, bool) {
 	name := base(ref)
 	for {
@@ -52,7 +51,7 @@ func (s Set) Name(ref string) (string, bool) {
 	}
 }
 
-// withoutEnding is a name without its last word, if that is one of the endings or a date of four digits.
+// withoutEnding is a name without its last word, if that is an ending or a date of four digits.
 func (s Set) withoutEnding(name string) (string, bool) {
 	at := strings.LastIndexAny(name, "-_ ")
 	if at < 1 || len(s.Endings) == 0 {
@@ -84,11 +83,10 @@ func (s Set) named(name string) (string, bool) {
 
 func (s Set) folder() string { return cmp.Or(s.Folder, "catalogue") }
 
-// mostNear is how many names are offered for one that is not found.
+// mostNear is how many suggestions are made.
 const mostNear = 5
 
-// Near are the names that were most likely meant by one that is not found: one that is nearly the same, or those that it
-// is a part of.
+// Near are suggestions for a missing name: one that is nearly the same, or some that contain it.
 func (s Set) Near(ref string) []string {
 	if near, ok := document.Nearest(base(ref), s.Names()); ok {
 		return []string{near}
@@ -115,8 +113,7 @@ func base(ref string) string {
 	return strings.TrimSuffix(path.Base(strings.ReplaceAll(ref, `\`, "/")), ".json")
 }
 
-// Fold makes names equal that differ only in case, in separators, or in whether a separator stands between a letter and
-// its neighbour. Between two digits there is a separator or there is none: 3.1-8 is not 3-18.
+// Fold ignores case and separators in names, except between two digits: 3.1-8 is not 3-18.
 func Fold(name string) string {
 	var b strings.Builder
 	runes := []rune(strings.ToLower(name))

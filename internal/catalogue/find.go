@@ -15,8 +15,8 @@ import (
 type File struct {
 	Name   string // for messages
 	Source []byte
-	// Checkpoint is how the command line of an engine names it: as it was given, but the folder of a config.json, and the
-	// repository of a folder in the cache of Hugging Face.
+	// Checkpoint is its name on the command line of an engine: as given, or the folder of a
+	// config.json, or the repository of a folder in the cache of Hugging Face.
 	Checkpoint string
 	BuiltIn    bool
 }
@@ -24,7 +24,7 @@ type File struct {
 // Missing is a reference that leads nowhere.
 type Missing struct {
 	What, Ref string
-	Near      []string // the built-in names that were probably meant, if any
+	Near      []string // built-in names that were probably meant
 }
 
 func (m *Missing) Error() string {
@@ -51,13 +51,13 @@ func (m *Missing) Is(err error) bool { return err == fs.ErrNotExist }
 
 // Places is where references are looked up.
 type Places struct {
-	Beside string                            // a folder to look in after the working directory; empty: none
+	Beside string                            // a folder to search after the working directory, if any
 	Read   func(path string) ([]byte, error) // nil: document.ReadFile
 }
 
-// Locate finds what a reference means: a file, a folder with a config.json where the set takes those, a built-in name, a
-// repository in the cache of Hugging Face. Files come before built-in names, and built-in names before the cache, so that a
-// name means the same on every machine.
+// Locate finds a file, a folder with a config.json where the set takes those, a built-in name, or a
+// repository in the cache of Hugging Face, in this order, so that a built-in name means the same on
+// every machine.
 func (s Set) Locate(ref string, p Places) (File, error) {
 	if p.Read == nil {
 		p.Read = document.ReadFile
@@ -116,9 +116,9 @@ func (s Set) open(path string, read func(string) ([]byte, error)) (File, error) 
 	return File{}, err
 }
 
-// The cache of Hugging Face: a folder models--ORGANISATION--NAME for each repository, in it refs/main with the name of the
-// current commit, and the files of commits under snapshots/COMMIT.
-// Source: huggingface.co/docs/huggingface_hub/guides/manage-cache
+// The cache of Hugging Face: a folder models--ORGANISATION--NAME per repository, with the current
+// commit in refs/main and files under snapshots/COMMIT. Source:
+// huggingface.co/docs/huggingface_hub/guides/manage-cache
 const (
 	config       = "config.json"
 	repositories = "models--"
@@ -126,8 +126,8 @@ const (
 	snapshots    = "snapshots"
 )
 
-// hubCache is the folder of that cache.
-// Source: huggingface.co/docs/huggingface_hub/package_reference/environment_variables
+// hubCache is the folder of that cache. Source:
+// huggingface.co/docs/huggingface_hub/package_reference/environment_variables
 func hubCache() string {
 	if dir := os.Getenv("HF_HUB_CACHE"); dir != "" {
 		return dir
@@ -146,7 +146,7 @@ func hubCache() string {
 	return filepath.Join(cache, "huggingface", "hub")
 }
 
-// snapshot is the config.json of a folder of the cache: that of the current commit, or of the only one.
+// snapshot is the config.json of a cache folder: of the current commit, or of the only one.
 func snapshot(folder string, read func(string) ([]byte, error)) (File, bool) {
 	commit := ""
 	if ref, err := read(filepath.Join(folder, "refs", "main")); err == nil {
@@ -162,7 +162,7 @@ func snapshot(folder string, read func(string) ([]byte, error)) (File, bool) {
 	return File{Name: path, Source: src, Checkpoint: repository(filepath.Dir(path))}, err == nil
 }
 
-// repository is the name of the repository that a folder of the cache holds, of any other folder itself.
+// repository is the name of the repository in a cache folder, or else the folder.
 func repository(folder string) string {
 	outer := folder
 	if filepath.Base(filepath.Dir(folder)) == snapshots {
@@ -174,7 +174,7 @@ func repository(folder string) string {
 	return folder
 }
 
-// Repository is the name of the repository whose config.json lies at a path in the cache of Hugging Face.
+// Repository is the name of the repository whose config.json lies at a path in the cache.
 func Repository(path string) (string, bool) {
 	folder := filepath.Dir(path)
 	name := repository(folder)

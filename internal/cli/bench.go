@@ -398,7 +398,7 @@ func watchBench(s Streams, quiet bool, options *bench.Options) *benchWatch {
 	options.Live = &bench.Live{}
 	go func() {
 		defer close(w.done)
-		past := []bench.Glance{options.Live.Look()}
+		past := []bench.Glance{options.Live.Snapshot()}
 		tick := time.NewTicker(benchDrawn)
 		defer tick.Stop()
 		for {
@@ -408,7 +408,7 @@ func watchBench(s Streams, quiet bool, options *bench.Options) *benchWatch {
 				return
 			case <-tick.C:
 			}
-			now := options.Live.Look()
+			now := options.Live.Snapshot()
 			fmt.Fprint(s.watched, "\r", now.Line(past[0], options.Traffic.Count()), "\x1b[K")
 			if past = append(past, now); len(past) > benchShown {
 				past = past[1:]

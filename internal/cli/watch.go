@@ -37,7 +37,7 @@ func watching(ctx context.Context, s Streams, inputs func() []string, answer fun
 				files = append(files, name)
 			}
 		}
-		before := watch.Look(files)
+		before := watch.Stat(files)
 		if first && !before.Any() {
 			return errors.New("--watch: there is no input file to watch: what is built in does not change (\"throughline systems show NAME --json > FILE\" makes a file of your own)")
 		}

@@ -1,6 +1,5 @@
-// Package csvfile reads and writes the CSV tables of the program. Tables come from anywhere: what is read has limits, so
-// that a device or a packed file of a thousand times its size ends with a message and not with the memory; what is
-// written holds nothing that a spreadsheet would take for a formula.
+// Package csvfile reads CSV tables within limits, so that a device or a decompression bomb ends
+// with a message, and writes them without anything that a spreadsheet would take for a formula.
 package csvfile
 
 import (
@@ -18,17 +17,17 @@ type Limits struct {
 	Row   int   // bytes of a row
 	Cell  int   // bytes of a cell
 	Cells int   // cells of a row
-	Rows  int   // 0: any number
-	Bytes int64 // of the whole table; 0: any number
+	Rows  int   // 0: unlimited
+	Bytes int64 // of the table; 0: unlimited
 }
 
-// Streamed are the limits of a table that is forgotten row by row: a row is far longer than any that makes sense here.
+// Streamed limits apply to tables that are read row by row, far above any sensible row.
 var Streamed = Limits{Row: 1 << 20, Cell: 1 << 16, Cells: 1 << 14}
 
-// Kept are the limits of a table that stays in memory. The largest public ones have some 100,000 rows of 200 bytes.
+// Kept limits apply to tables in memory; large public ones have 100,000 rows of 200 bytes.
 var Kept = Limits{Row: 1 << 20, Cell: 1 << 16, Cells: 1 << 14, Rows: 2_000_000, Bytes: 512 << 20}
 
-// unpacked is the most bytes that a compressed file may hold.
+// unpacked is the most bytes of a decompressed file.
 const unpacked = 16 << 30
 
 // Open opens a file; one whose name ends in ".gz" is unpacked.
@@ -58,12 +57,12 @@ type Reader struct {
 	src    *limited
 	limits Limits
 	rows   int
-	line   int // where the last row begins
+	line   int // of the start of the last row
 }
 
 const bufferSize = 1 << 16
 
-// NewReader reads a table within limits. A row is overwritten by the next; rows may differ in their number of cells.
+// NewReader reads a table within limits. Rows are overwritten by the next and may differ in cells.
 func NewReader(src io.Reader, limits Limits) *Reader {
 	r := &Reader{src: &limited{src: src, limits: limits}, limits: limits}
 	r.buffer = bufio.NewReaderSize(r.src, bufferSize)
@@ -72,11 +71,11 @@ func NewReader(src io.Reader, limits Limits) *Reader {
 	return r
 }
 
-// Read is the next row, or io.EOF. After a [*csv.ParseError] the rows that follow can be read; other errors are final.
+// Read is the next row, or io.EOF. Errors are final, except a [*csv.ParseError].
 func (r *Reader) Read() ([]string, error) {
 	r.src.row = 0
 	row, err := r.csv.Read()
-	if r.src.err != nil { // whatever was made of the part that was read
+	if r.src.err != nil { // whatever was parsed of the partial row
 		return nil, r.place(r.src.err)
 	}
 	if err != nil {
@@ -103,7 +102,7 @@ func exceeds(what string, limit int, unit string) error {
 	return fmt.Errorf("%s has more than %d %s, the most that is read", what, limit, unit)
 }
 
-// place says where reading ended. Where the row that was not read begins is only known by the one before it.
+// place says where reading ended. The start of the unread row is only known by the one before it.
 func (r *Reader) place(err error) error {
 	if r.rows == 0 {
 		return fmt.Errorf("line 1: %w", err)
@@ -120,14 +119,14 @@ func (r *Reader) LineOf(cell int) int {
 	return line
 }
 
-// Waits reports whether all that has come was read: whoever sends row by row waits for the answer.
+// Waits reports whether the buffer is empty, so that a sender of single rows waits for the answer.
 func (r *Reader) Waits() bool { return r.buffer.Buffered() == 0 }
 
-// limited counts what is read: in all, and for the row that is being read.
+// limited counts the bytes read, in all and for the current row.
 type limited struct {
 	src    io.Reader
 	limits Limits
-	row    int // bytes since the row began, what the buffer holds beyond it included
+	row    int // bytes since the row began, including those buffered beyond it
 	all    int64
 	err    error // final
 }

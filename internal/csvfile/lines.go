@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Lines reads a text line by line, within limits: of lines, of the bytes of each, of bytes in all.
+// Lines reads a text line by line, within limits of lines, of the bytes of each, and of all bytes.
 type Lines struct {
 	*bufio.Scanner
 	limits Limits
@@ -22,7 +22,7 @@ func NewLines(src io.Reader, limits Limits) *Lines {
 	return l
 }
 
-// Scan goes to the next line, if there is one.
+// Scan advances to the next line, if there is one.
 func (l *Lines) Scan() bool {
 	if l.err != nil || !l.Scanner.Scan() {
 		return false
@@ -34,10 +34,10 @@ func (l *Lines) Scan() bool {
 	return true
 }
 
-// Line is the number of the line that was read last.
+// Line is the number of the last line.
 func (l *Lines) Line() int { return l.line }
 
-// Err is why reading ended before the end.
+// Err is why reading ended early.
 func (l *Lines) Err() error {
 	switch err := l.Scanner.Err(); {
 	case l.err != nil:

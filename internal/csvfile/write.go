@@ -11,7 +11,7 @@ import (
 // formulaStarts are what spreadsheets take for the beginning of a formula.
 const formulaStarts = "=+-@\t\r"
 
-// Guard puts a quote in front of a text that a spreadsheet would take for a formula; with it, it is shown as text.
+// Guard quotes a text that a spreadsheet would take for a formula, so that it is shown as text.
 func Guard(cell string) string {
 	if cell == "" || !strings.ContainsRune(formulaStarts, rune(cell[0])) || isNumber(cell) {
 		return cell
@@ -19,7 +19,7 @@ func Guard(cell string) string {
 	return "'" + cell
 }
 
-// Unguard undoes Guard, so that what was written can be read again.
+// Unguard undoes Guard.
 func Unguard(cell string) string {
 	if len(cell) > 1 && cell[0] == '\'' && strings.ContainsRune(formulaStarts, rune(cell[1])) {
 		return cell[1:]
@@ -33,13 +33,13 @@ func isNumber(cell string) bool {
 	return err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) && strings.Trim(cell, "0123456789.eE+-") == ""
 }
 
-// Writer writes rows, guarded.
+// Writer writes guarded rows.
 type Writer struct {
 	csv *csv.Writer
 	row []string
 }
 
-// NewWriter writes to w what [Writer.Flush] or a full buffer passes on.
+// NewWriter buffers up to [Writer.Flush].
 func NewWriter(w io.Writer) *Writer { return &Writer{csv: csv.NewWriter(w)} }
 
 // Write writes a row.
@@ -51,13 +51,13 @@ func (w *Writer) Write(row []string) error {
 	return w.csv.Write(w.row)
 }
 
-// Flush passes on what is buffered, and returns the first failure.
+// Flush writes what is buffered, and returns the first failure.
 func (w *Writer) Flush() error {
 	w.csv.Flush()
 	return w.csv.Error()
 }
 
-// AppendText writes a cell: quoted where it would break the table, and guarded.
+// AppendText appends a cell, quoted where needed, and guarded.
 func AppendText(b []byte, cell string) []byte {
 	cell = Guard(cell)
 	if !strings.ContainsAny(cell, ",\"\r\n") {

@@ -13,9 +13,9 @@ type answer struct {
 	created int64 // seconds since 1970
 	model   string
 	quoted  string // model, in JSON
-	usage   usage  // asked for, in a stream
+	usage   usage  // requested, in a stream
 	sent    int    // tokens
-	finish  bool   // all are
+	finish  bool   // all are sent
 }
 
 // reason is why an answer ends.
@@ -26,7 +26,7 @@ func (a *answer) reason() string {
 	return "length"
 }
 
-// usage is which events of a stream have the tokens up to them.
+// usage is which events of a stream carry the token counts.
 type usage uint8
 
 const (
@@ -35,7 +35,7 @@ const (
 	everyUsage
 )
 
-// appendUsage adds the tokens of a request, so many of its answer among them.
+// appendUsage adds the token counts of a request, with this many of its answer.
 func (a *answer) appendUsage(to []byte, tokens int) []byte {
 	return fmt.Appendf(to, `{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}}`,
 		a.input, tokens, a.input+tokens, a.cached)
@@ -43,18 +43,18 @@ func (a *answer) appendUsage(to []byte, tokens int) []byte {
 
 // answers is how a protocol writes answers.
 type answers struct {
-	mark  string                            // before the number of an answer
-	begin func(to []byte, a *answer) []byte // of a stream, with the first token
-	some  func(to []byte, a *answer, tokens int) []byte
-	end   func(to []byte, a *answer) []byte // of a stream, with the last token
-	whole func(a *answer) map[string]any    // in place of a stream
+	mark     string                            // prefix of the answer's id
+	begin    func(to []byte, a *answer) []byte // of a stream, with the first token
+	some     func(to []byte, a *answer, tokens int) []byte
+	end      func(to []byte, a *answer) []byte // of a stream, with the last token
+	complete func(a *answer) map[string]any    // in place of a stream
 }
 
 // The protocols.
 var (
-	completions = protocol{readCompletion, answers{mark: "cmpl-", begin: nothing, some: someText, end: endOpenAI("text_completion"), whole: wholeText}}
-	chat        = protocol{readChat, answers{mark: "chatcmpl-", begin: beginChat, some: someChat, end: endChat, whole: wholeChat}}
-	generate    = protocol{readGenerate, answers{mark: "", begin: nothing, some: someGenerated, end: done, whole: wholeGenerated}}
+	completions = protocol{readCompletion, answers{mark: "cmpl-", begin: nothing, some: someText, end: endOpenAI("text_completion"), complete: wholeText}}
+	chat        = protocol{readChat, answers{mark: "chatcmpl-", begin: beginChat, some: someChat, end: endChat, complete: wholeChat}}
+	generate    = protocol{readGenerate, answers{mark: "", begin: nothing, some: someGenerated, end: done, complete: completeGenerated}}
 )
 
 func nothing(to []byte, _ *answer) []byte { return to }
@@ -73,7 +73,7 @@ func (a *answer) head(to []byte, object string) []byte {
 	return append(to, a.quoted...)
 }
 
-// tail ends an event, after so many tokens in all. Where usage is asked for at the end, all events but the last have none.
+// tail ends an event. If usage is requested at the end, all events but the last have none.
 func (a *answer) tail(to []byte, tokens int) []byte {
 	switch a.usage {
 	case lastUsage:
@@ -117,7 +117,7 @@ func endChat(to []byte, a *answer) []byte {
 	return endOpenAI(chunk)(a.tail(to, a.sent), a)
 }
 
-// endOpenAI ends a stream: with the usage, where it is asked for.
+// endOpenAI ends a stream, with the usage if requested.
 func endOpenAI(object string) func([]byte, *answer) []byte {
 	return func(to []byte, a *answer) []byte {
 		if a.usage != noUsage {
@@ -145,8 +145,9 @@ func wholeChat(a *answer) map[string]any {
 	return a.object("chat.completion", map[string]any{"message": map[string]any{"role": "assistant", "content": a.text(), "refusal": nil}})
 }
 
-// wholeGenerated is an answer of SGLang's own protocol (sglang/srt/managers/tokenizer_manager.py).
-func wholeGenerated(a *answer) map[string]any {
+// completeGenerated is an answer of SGLang's own protocol
+// (sglang/srt/managers/tokenizer_manager.py).
+func completeGenerated(a *answer) map[string]any {
 	return map[string]any{"text": a.text(), "meta_info": a.meta(a.output, true)}
 }
 

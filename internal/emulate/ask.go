@@ -12,7 +12,7 @@ import (
 	"throughline/workload"
 )
 
-// Ask is what a question emulates, and its deployment.
+// Ask returns the emulation of a question and its deployment.
 func Ask(a *question.Asked) (*Config, *deploy.Deployment, []question.Remark, error) {
 	n := a.Lengths()
 	var lengths error
@@ -23,7 +23,7 @@ func Ask(a *question.Asked) (*Config, *deploy.Deployment, []question.Remark, err
 	if lengths != nil {
 		a.Distribution = ""
 	}
-	answers, _ := workload.ParseLength(a.Distribution, n.Output) // which has been checked
+	answers, _ := workload.ParseLength(a.Distribution, n.Output) // checked before
 	faults, err := ParseFaults(question.Words(a.Emulation.Faults))
 	wrong := document.Join(lengths, ofFaults(err))
 	a.Refuse = func([]string) error { return wrong }
@@ -41,7 +41,7 @@ func Ask(a *question.Asked) (*Config, *deploy.Deployment, []question.Remark, err
 	}, &s.Deployment, remarks, nil
 }
 
-// ofFaults makes problems those of the setting of faults.
+// ofFaults attributes problems to the setting of faults.
 func ofFaults(err error) error {
 	var all *document.Error
 	if !errors.As(err, &all) {

@@ -1,6 +1,6 @@
-// Package emulate is a server of a language model without the model: it answers the protocols of OpenAI, vLLM and SGLang, and
-// every token comes when the simulation of the deployment says, in real or scaled time. For tests of gateways, autoscalers
-// and dashboards.
+// Package emulate is a server of a language model without the model: it answers the protocols of
+// OpenAI, vLLM and SGLang with tokens at the times of a simulation, in real or scaled time, to test
+// gateways, autoscalers and dashboards.
 package emulate
 
 import (
@@ -20,25 +20,25 @@ import (
 	"throughline/workload"
 )
 
-// Config is what is emulated.
+// Config of an emulation.
 type Config struct {
 	Simulation  simulate.Options
 	Model       string          // as requests name it
-	Context     int             // tokens of a prompt and its answer; 0: what the KV cache has room for
-	Answers     workload.Length // where a request lets them end by themselves
-	Speed       float64         // seconds of the simulation in a second
+	Context     int             // tokens of a prompt and its answer; 0: as much as the KV cache holds
+	Answers     workload.Length // lengths of answers that end by themselves
+	Speed       float64         // simulated seconds per second
 	Faults      []Fault
-	Connections int // at a time
+	Connections int // most at a time
 	Seed        uint64
 }
 
-// Emulator is a deployment under way. One goroutine lets its time pass; handlers of requests wait for what comes out.
+// Emulator is a running deployment: one goroutine advances its time, handlers wait for tokens.
 type Emulator struct {
 	Config
 	quoted string // name of the model, in JSON
 	bodies *semaphore.Weighted
 	start  time.Time
-	wake   chan struct{} // an event may be earlier than the one that is waited for
+	wake   chan struct{} // signals that an event may precede the awaited one
 	closed chan struct{}
 
 	mu      sync.Mutex
@@ -47,16 +47,16 @@ type Emulator struct {
 	last    int // client
 	random  *rand.Rand
 	met     metrics
-	late    float64 // seconds that tokens came out too late, at most, since the last look
+	late    float64 // most seconds that tokens came out late since it was last read
 	shut    bool
 
 	came  time.Time   // the latest request
 	ended []time.Time // ends of answers whose clients may send their next requests
 	burst bool        // requests come at once
-	taken time.Time   // until when the front end takes in those that came at once before the latest
+	taken time.Time   // when the front end has taken in the burst before the latest request
 }
 
-// Replicas is how many servers a deployment has, those of both pools.
+// Replicas is the number of servers of a deployment, over both pools.
 func Replicas(o *simulate.Options) (n int) {
 	for i := range o.Pools {
 		n += o.Pools[i].Servers
@@ -88,7 +88,7 @@ func New(c Config) (*Emulator, error) {
 	return e, nil
 }
 
-// plan lets faults of servers come at their times.
+// plan schedules the faults of servers.
 func (e *Emulator) plan(replicas int) {
 	for i := range e.Faults {
 		f := &e.Faults[i]
@@ -110,7 +110,7 @@ func (e *Emulator) plan(replicas int) {
 	}
 }
 
-// stall lets a replica stand still, and plans the next time.
+// stall suspends a replica, and schedules the next stall.
 func (e *Emulator) stall(replica int, at, long, every float64) {
 	e.live.Stall(replica, at, long)
 	if every > 0 {
@@ -118,7 +118,7 @@ func (e *Emulator) stall(replica int, at, long, every float64) {
 	}
 }
 
-// share is how often a kind of fault strikes.
+// share is the probability of a kind of fault.
 func (e *Emulator) share(kind string) (p float64, f *Fault) {
 	for i := range e.Faults {
 		if e.Faults[i].Kind == kind {
@@ -129,10 +129,10 @@ func (e *Emulator) share(kind string) (p float64, f *Fault) {
 	return p, f
 }
 
-// now is the time of the simulation.
+// now is the simulated time.
 func (e *Emulator) now() float64 { return time.Since(e.start).Seconds() * e.Speed }
 
-// ready reports whether the server has started, and any replica is left.
+// ready reports whether the server has started and any replica is left.
 func (e *Emulator) ready() bool {
 	for i := range e.Faults {
 		if f := &e.Faults[i]; f.Kind == "slow-start" && e.now() < f.or("for", 0) {
@@ -144,7 +144,7 @@ func (e *Emulator) ready() bool {
 	return !e.shut && e.live.Takes()
 }
 
-// Run lets time pass until the context ends, and ends all streams then.
+// Run advances time until the context ends, and then ends all streams.
 func (e *Emulator) Run(ctx context.Context) error {
 	defer e.close()
 	for {
@@ -158,13 +158,13 @@ func (e *Emulator) Run(ctx context.Context) error {
 	}
 }
 
-// Times of waiting for an event: a timer as long as it may be late, then naps between looks for others that come earlier.
+// Waiting for an event: a timer that may fire late, then naps with polls for earlier events.
 const (
 	timerLate = 1500 * time.Microsecond
 	nappings  = 250 * time.Microsecond
 )
 
-// sleep waits, or until something comes earlier. It reports false when the context has ended.
+// sleep waits, or until an earlier event comes; false when the context has ended.
 func (e *Emulator) sleep(ctx context.Context, wait time.Duration) bool {
 	until := time.Now().Add(wait)
 	if wait > timerLate {
@@ -194,10 +194,10 @@ func (e *Emulator) sleep(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// turn is how long the emulator lets events happen before others have their turn, should it be late.
+// turn is how long a late emulator processes events before it yields.
 const turn = 2 * time.Millisecond
 
-// advance lets happen what is due, and reports how long nothing will.
+// advance processes due events, and returns the time until the next.
 func (e *Emulator) advance() (time.Duration, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -233,7 +233,7 @@ func (e *Emulator) close() {
 	defer e.mu.Unlock()
 	e.shut = true
 	for _, s := range e.streams {
-		s.tell(0, 0, shutDown)
+		s.emit(0, 0, shutDown)
 	}
 	close(e.closed)
 }
@@ -241,7 +241,7 @@ func (e *Emulator) close() {
 // errShut is a request to an emulator that ends.
 var errShut = errors.New("the server is shutting down")
 
-// submit lets a request come.
+// submit adds a request.
 func (e *Emulator) submit(q workload.Request, s *stream) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -262,15 +262,15 @@ func (e *Emulator) submit(q workload.Request, s *stream) error {
 	return nil
 }
 
-// What requests are told by that come at once: the first finds a server that does nothing, the second follows within a
-// millisecond, others while the front end takes in those before them. Clients whose answers have just ended are none of them:
-// each sends its next request.
+// What makes a burst: the first request finds an idle server, the second follows within a
+// millisecond, others while the front end takes in those before. Clients whose answers have just
+// ended do not belong to it: they send their next requests.
 const (
 	atOnce    = time.Millisecond
 	successor = 100 * time.Millisecond
 )
 
-// comesAtOnce reports whether a request comes at once with the one before.
+// comesAtOnce reports whether a request belongs to the burst of the one before.
 func (e *Emulator) comesAtOnce() bool {
 	now := time.Now()
 	e.forget(now)
@@ -291,7 +291,7 @@ func (e *Emulator) comesAtOnce() bool {
 	return e.burst && !first
 }
 
-// forget leaves out ends that are too long ago for someone to follow on them.
+// forget drops ends that are too long ago to be followed by a request.
 func (e *Emulator) forget(now time.Time) {
 	for len(e.ended) > 0 && now.Sub(e.ended[0]) > successor {
 		e.ended = e.ended[1:]
@@ -305,7 +305,7 @@ func (e *Emulator) rouse() {
 	}
 }
 
-// leave tells that nobody waits for a stream any more.
+// leave cancels a stream whose client has gone.
 func (e *Emulator) leave(s *stream) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -325,18 +325,18 @@ func (e *Emulator) remove(s *stream) {
 	e.ended = append(e.ended, now)
 }
 
-// What the simulation tells. The lock is held.
+// Callbacks of the simulation, which hold the lock.
 
 func (e *Emulator) token(k simulate.Token) {
 	s := e.streams[k.Client]
 	if s == nil {
 		return
 	}
-	if s.told == 0 {
+	if s.emitted == 0 {
 		s.cached = k.Cached
 	}
 	e.met.token(s, &k)
-	s.tell(k.Count, k.Time, running)
+	s.emit(k.Count, k.Time, running)
 }
 
 func (e *Emulator) end(d *simulate.Ended) {
@@ -346,14 +346,14 @@ func (e *Emulator) end(d *simulate.Ended) {
 	}
 	e.met.end(s, d)
 	e.remove(s)
-	s.tell(0, d.Finish, complete)
+	s.emit(0, d.Finish, complete)
 }
 
 func (e *Emulator) lost(client int, t float64) {
 	if s := e.streams[client]; s != nil {
 		e.met.engines[e.live.Server(client)].failed++
 		e.remove(s)
-		s.tell(0, t, replicaLost)
+		s.emit(0, t, replicaLost)
 	}
 }
 
@@ -372,13 +372,13 @@ type stream struct {
 	client  int
 	input   int
 	output  int
-	cached  int  // tokens of the input, known with the first token
-	stops   bool // by itself, before it was as long as it may be
-	quiet   bool // only its end is waited for
+	cached  int  // tokens of the input, set with the first token
+	stops   bool // before its maximum length
+	quiet   bool // only its end is awaited
 	arrival float64
 
-	told   int     // tokens that came out
-	latest float64 // when the latest did
+	emitted int     // tokens that came out
+	latest  float64 // when the latest did
 
 	mu     sync.Mutex
 	bursts []burst
@@ -396,8 +396,8 @@ func newStream(input, output int) *stream {
 	return &stream{input: input, output: output, wake: make(chan struct{}, 1)}
 }
 
-// tell hands tokens, or the end, to whoever waits for them.
-func (s *stream) tell(tokens int, t float64, end ending) {
+// emit passes tokens, or the end, to the waiting handler.
+func (s *stream) emit(tokens int, t float64, end ending) {
 	if s.quiet && end == running {
 		return
 	}
@@ -413,7 +413,7 @@ func (s *stream) tell(tokens int, t float64, end ending) {
 	}
 }
 
-// take is what has come since the last time; the slice of that time is used again.
+// take returns what has come since the last call, reusing its slice.
 func (s *stream) take(old []burst) ([]burst, ending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

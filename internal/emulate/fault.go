@@ -9,8 +9,7 @@ import (
 	"throughline/workload"
 )
 
-// Fault is something that goes wrong on request: a kind, and its values by name. Times are seconds of the simulation, from its
-// start.
+// Fault is a requested failure: a kind and values by name, times in simulated seconds.
 type Fault struct {
 	Kind   string
 	values map[string]float64
@@ -19,7 +18,7 @@ type Fault struct {
 // faultKind is a row of the table of faults.
 type faultKind struct {
 	name   string
-	bare   string // the value that stands without a name; empty: none
+	bare   string // the value that needs no name, if any
 	fields []field
 }
 
@@ -41,21 +40,21 @@ const (
 
 const mostSeconds = 1e6
 
-// faultKinds is the one table of faults; docs/emulate.md shows it.
+// faultKinds is the table of faults, which docs/emulate.md shows.
 var faultKinds = []faultKind{
-	// That share of requests is answered with an error, at once.
+	// A share of requests is answered with an error at once.
 	{"errors", "share", []field{{"share", share, true, 0, 1}, {"status", count, false, 400, 599}}},
-	// That share of answers ends in the middle: the connection is closed without another word.
+	// A share of answers is cut: the connection closes in the middle.
 	{"cut", "share", []field{{"share", share, true, 0, 1}}},
-	// A replica, or all of them, stands still in the middle of a step, once or again and again.
+	// One or all replicas stall in the middle of a step, once or repeatedly.
 	{"stall", "", []field{{"after", after, true, 0, mostSeconds}, {"for", after, true, 0, mostSeconds}, {"every", after, false, 1e-3, mostSeconds}, {"replica", count, false, 0, 1e6}}},
-	// Neither health nor requests are answered with success before.
+	// Neither health checks nor requests succeed before.
 	{"slow-start", "for", []field{{"for", after, true, 0, mostSeconds}}},
-	// A replica fails, with all its requests; it may come back, empty.
+	// A replica fails with all its requests; it may come back, empty.
 	{"die", "", []field{{"replica", count, true, 0, 1e6}, {"after", after, true, 0, mostSeconds}, {"for", after, false, 0, mostSeconds}}},
 }
 
-// FaultNames are how faults begin.
+// FaultNames are the prefixes of faults.
 func FaultNames() []string {
 	var out []string
 	for _, k := range faultKinds {
@@ -64,8 +63,8 @@ func FaultNames() []string {
 	return out
 }
 
-// ParseFaults reads words like errors:0.01 and die:replica=1, of which those without a kind go on with the fault before them:
-// die:replica=1,after=60s. All problems are told.
+// ParseFaults reads words like errors:0.01 and die:replica=1; those without a kind continue the
+// fault before them: die:replica=1,after=60s. It reports all problems.
 func ParseFaults(words []string) ([]Fault, error) {
 	var out []Fault
 	var errs []error
@@ -83,7 +82,7 @@ func ParseFaults(words []string) ([]Fault, error) {
 			errs = append(errs, fmt.Errorf("%q starts no fault: %s", word, document.NotOneOf(word, FaultNames())))
 			continue
 		case kind == nil:
-			continue // of a fault that is not known
+			continue // of an unknown fault
 		default:
 			rest = word
 		}
@@ -91,7 +90,7 @@ func ParseFaults(words []string) ([]Fault, error) {
 			errs = append(errs, kind.read(rest, &out[len(out)-1]))
 		}
 	}
-	read := document.Join(errs...) == nil // else what is missing may be what is wrong
+	read := document.Join(errs...) == nil // else a missing value may be the wrong one
 	for i := range out {
 		for _, f := range findFault(out[i].Kind).fields {
 			if _, ok := out[i].values[f.name]; f.required && !ok && read {
@@ -155,7 +154,7 @@ func (f *field) parse(text string) (float64, error) {
 	return x, nil
 }
 
-// or is a value, or another where it is not given.
+// or is a value, or a default.
 func (f *Fault) or(name string, otherwise float64) float64 {
 	if v, ok := f.values[name]; ok {
 		return v
@@ -163,7 +162,7 @@ func (f *Fault) or(name string, otherwise float64) float64 {
 	return otherwise
 }
 
-// CheckFaults refuses faults of replicas that there are not.
+// CheckFaults rejects faults of replicas that do not exist.
 func CheckFaults(faults []Fault, replicas int) error {
 	var errs []error
 	for _, f := range faults {

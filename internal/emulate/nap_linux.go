@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// nap sleeps for a short time. Timers of Go end up to a millisecond late on Linux, whose poller counts in those.
+// nap sleeps briefly. Go's timers are up to a millisecond late on Linux, the unit of its poller.
 func nap(d time.Duration) {
 	t := syscall.NsecToTimespec(int64(d))
-	syscall.Nanosleep(&t, nil) // one that a signal ends is followed by the next
+	syscall.Nanosleep(&t, nil) // after a signal the next nap follows
 }

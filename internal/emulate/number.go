@@ -7,18 +7,17 @@ import (
 	"strconv"
 )
 
-// whole is a whole number, which may be written as 2.0: Python's clients do, and pydantic takes it in vLLM and SGLang.
-type whole int
+// integer may be written as 2.0: Python's clients do, and pydantic accepts it in vLLM and SGLang.
+type integer int
 
-// UnmarshalJSON reads it.
-func (n *whole) UnmarshalJSON(raw []byte) error {
+func (n *integer) UnmarshalJSON(raw []byte) error {
 	text := string(raw)
 	if i, err := strconv.Atoi(text); err == nil {
-		*n = whole(i)
+		*n = integer(i)
 		return nil
 	}
 	if f, err := strconv.ParseFloat(text, 64); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<62 {
-		*n = whole(f)
+		*n = integer(f)
 		return nil
 	}
 	kind, known := map[byte]string{'"': "string", '[': "array", '{': "object", 't': "bool", 'f': "bool", 'n': "null"}[raw[0]]
@@ -28,7 +27,7 @@ func (n *whole) UnmarshalJSON(raw []byte) error {
 	return &json.UnmarshalTypeError{Value: kind, Type: reflect.TypeFor[int]()}
 }
 
-// knobs are numbers of the sampling. They change nothing here, and are refused where the engines refuse them.
+// knobs are sampling parameters, which are checked as the engines do but change nothing.
 type knobs struct {
 	Temperature *float64 `json:"temperature"`
 	TopP        *float64 `json:"top_p"`
@@ -36,11 +35,11 @@ type knobs struct {
 	Presence    *float64 `json:"presence_penalty"`
 	Frequency   *float64 `json:"frequency_penalty"`
 	Repetition  *float64 `json:"repetition_penalty"`
-	TopK        *whole   `json:"top_k"`
+	TopK        *integer `json:"top_k"`
 }
 
-// check refuses numbers out of their bounds (vllm/sampling_params.py at a014e35, _verify_args; SGLang's are the same, but for
-// temperatures, which have no upper bound). The path is before the names of keys.
+// check rejects numbers out of bounds (vllm/sampling_params.py at a014e35, _verify_args; SGLang's
+// are the same, except that temperatures have no upper bound). path prefixes the keys.
 func (k *knobs) check(path string, hottest float64) error {
 	var topK *float64
 	if k.TopK != nil {
@@ -51,7 +50,7 @@ func (k *knobs) check(path string, hottest float64) error {
 		name      string
 		value     *float64
 		low, high float64
-		above     bool // low
+		above     bool // exclusive lower bound
 	}{
 		{"temperature", k.Temperature, 0, hottest, false},
 		{"top_p", k.TopP, 0, 1, true},

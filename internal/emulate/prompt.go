@@ -8,20 +8,19 @@ import (
 	"strings"
 )
 
-// tokenBytes is what stands for a token: four bytes of text, which is about what English takes (OpenAI, "What are tokens and how
-// to count them"), or the number of a token. Answers have four bytes for each, too, so that a conversation counts as it was
-// counted before.
+// tokenBytes per token: four bytes of text, about what English takes (OpenAI, "What are tokens and
+// how to count them"), or a token id. Answers have four bytes per token, too, so that conversations
+// add up.
 const tokenBytes = 4
 
-// prompt is what is computed, a token being four bytes.
+// prompt is the input, four bytes per token.
 type prompt []byte
 
-// tokens is how many it has.
 func (p prompt) tokens() int { return max(1, (len(p)+tokenBytes-1)/tokenBytes) }
 
 var errTokens = errors.New("must be one text, or one list of token numbers from 0 to 4294967295")
 
-// idsPrompt is token numbers between commas.
+// idsPrompt reads comma-separated token ids.
 func idsPrompt(list []byte) (prompt, error) {
 	out := make(prompt, 0, tokenBytes*(1+bytes.Count(list, []byte(","))))
 	for word := range bytes.SplitSeq(list, []byte(",")) {
@@ -40,7 +39,7 @@ func idsPrompt(list []byte) (prompt, error) {
 	return out, nil
 }
 
-// hashes names the blocks of so many tokens of a prompt and its answer, each with all before it.
+// hashes names the blocks of a prompt and its answer, each including all before it.
 func (p prompt) hashes(blockTokens, answer int) []uint64 {
 	size := blockTokens * tokenBytes
 	h := fnv.New64a()
@@ -58,7 +57,7 @@ func (p prompt) hashes(blockTokens, answer int) []uint64 {
 var words = strings.Fields(`the and for are but not you all can had her was one our out day get has him his how man new now old
 	see two way who boy did its let put say she too use air arm art ask bed big box bus car cat cup dog dry ear eat egg end eye far`)
 
-// appendText adds the text of tokens of an answer, from one of them on.
+// appendText appends the text of tokens of an answer.
 func appendText(to []byte, from, count int) []byte {
 	for i := range count {
 		to = append(append(to, ' '), words[(from+i)%len(words)]...)

@@ -38,17 +38,17 @@ func optional(text string) *string {
 	return &text
 }
 
-// wrongParam is a request with a value that is not taken.
+// wrongParam is a request with a rejected value.
 func wrongParam(param, code, format string, values ...any) *apiError {
 	return &apiError{http.StatusBadRequest, fmt.Sprintf(format, values...), badRequest, optional(param), optional(code)}
 }
 
-// failure is an error that is not the client's doing.
+// failure is an error that the client did not cause.
 func failure(status int, code, format string, values ...any) *apiError {
 	return &apiError{status, fmt.Sprintf(format, values...), serverError, nil, optional(code)}
 }
 
-// emulated is an error that was asked for, with the type that OpenAI gives its status.
+// emulated is a requested error, with OpenAI's type for its status.
 func emulated(status int) *apiError {
 	e := failure(status, "emulated", "An error that was asked for.")
 	switch {
@@ -64,35 +64,35 @@ func noModel(name string) *apiError {
 	return &apiError{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist or you do not have access to it.", name), badRequest, optional("model"), optional("model_not_found")}
 }
 
-// protocol is one of the ways to ask.
+// protocol is a format of requests.
 type protocol struct {
 	read    func(body []byte) (*request, error)
 	answers answers
 }
 
-// request is what a client asks, whatever the protocol.
+// request of a client in any protocol.
 type request struct {
 	model     *string
 	prompt    prompt
-	param     string // that gave the prompt
-	most      *whole // tokens of the answer
-	usual     int    // where it does not say; 0: as long as it takes
-	least     whole  // tokens before the answer may end by itself
+	param     string   // that gave the prompt
+	most      *integer // tokens of the answer
+	usual     int      // default; 0: until it ends by itself
+	least     integer  // tokens before the answer may end by itself
 	ignoreEOS bool
 	stream    bool
 	usage     usage // of a stream
-	stamped   bool  // events have the time of the simulation
+	stamped   bool  // events carry the simulated time
 }
 
-// sampling is what both protocols of OpenAI take. Other keys are ignored.
+// sampling is common to both protocols of OpenAI. Other keys are ignored.
 type sampling struct {
 	knobs
 	Model         *string         `json:"model"`
-	MaxTokens     *whole          `json:"max_tokens"`
-	MinTokens     whole           `json:"min_tokens"`
+	MaxTokens     *integer        `json:"max_tokens"`
+	MinTokens     integer         `json:"min_tokens"`
 	Stream        bool            `json:"stream"`
 	StreamOptions *streamOptions  `json:"stream_options"`
-	N             *whole          `json:"n"`
+	N             *integer        `json:"n"`
 	IgnoreEOS     bool            `json:"ignore_eos"`
 	Stop          json.RawMessage `json:"stop"`
 }
@@ -105,14 +105,14 @@ type streamOptions struct {
 type completionBody struct {
 	sampling
 	Prompt   json.RawMessage `json:"prompt"`
-	BestOf   *whole          `json:"best_of"`
+	BestOf   *integer        `json:"best_of"`
 	Echo     bool            `json:"echo"`
-	Logprobs *whole          `json:"logprobs"`
+	Logprobs *integer        `json:"logprobs"`
 }
 
 type chatBody struct {
 	sampling
-	MaxCompletionTokens *whole        `json:"max_completion_tokens"`
+	MaxCompletionTokens *integer      `json:"max_completion_tokens"`
 	Messages            []chatMessage `json:"messages"`
 	Logprobs            bool          `json:"logprobs"`
 }
@@ -128,21 +128,21 @@ type generateBody struct {
 	Stream   bool            `json:"stream"`
 	Sampling struct {
 		knobs
-		MaxNewTokens *whole `json:"max_new_tokens"`
-		MinNewTokens whole  `json:"min_new_tokens"`
-		IgnoreEOS    bool   `json:"ignore_eos"`
-		N            *whole `json:"n"`
+		MaxNewTokens *integer `json:"max_new_tokens"`
+		MinNewTokens integer  `json:"min_new_tokens"`
+		IgnoreEOS    bool     `json:"ignore_eos"`
+		N            *integer `json:"n"`
 	} `json:"sampling_params"`
 }
 
-// The tokens of an answer where a request does not say: 16 in completions (OpenAI's API reference; vllm/entrypoints/openai,
+// Default tokens of an answer: 16 in completions (OpenAI's API reference; vllm/entrypoints/openai,
 // CompletionRequest), 128 in SGLang's own protocol (sglang/srt/sampling/sampling_params.py).
 const (
 	completionTokens = 16
 	generateTokens   = 128
 )
 
-// decode reads a body, and says what is wrong with it as OpenAI does.
+// decode reads a body, with errors in OpenAI's terms.
 func decode(body []byte, to any) error {
 	err := json.Unmarshal(body, to)
 	var kind *json.UnmarshalTypeError
@@ -156,10 +156,10 @@ func decode(body []byte, to any) error {
 	return nil
 }
 
-// embedded takes the names of structs whose keys protocols share out of the path of a key.
+// embedded removes the names of embedded structs from the path of a key.
 var embedded = strings.NewReplacer("sampling.", "", "knobs.", "")
 
-// jsonName is what a kind of Go is in JSON.
+// jsonName is the JSON name of a Go kind.
 func jsonName(kind string) string {
 	switch kind {
 	case "int":
@@ -215,7 +215,7 @@ func readCompletion(body []byte) (*request, error) {
 	return q, err
 }
 
-// textOrIDs is a prompt: a text, a list of token numbers, or a list of one of these.
+// textOrIDs is a prompt: a text, a list of token ids, or a list of one of these.
 func textOrIDs(param string, raw json.RawMessage) (prompt, error) {
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
 		return nil, wrongParam(param, "missing_required_parameter", "Missing required parameter: '%s'.", param)
@@ -274,7 +274,7 @@ func readChat(body []byte) (*request, error) {
 	return q, nil
 }
 
-// content is the text of a message: as it is, or in parts.
+// content is the text of a message, plain or in parts.
 func content(i int, raw json.RawMessage) (string, error) {
 	var text string
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
@@ -314,16 +314,16 @@ func readGenerate(body []byte) (*request, error) {
 	return q, err
 }
 
-// mostBody is the bytes of a body: a million token numbers, and room for more.
+// mostBody is the most bytes of a body: a million token ids, and room for more.
 const mostBody = 16 << 20
 
-// heldBytes bounds the bodies that are being read and understood, all together; meanwhile each takes several times its size.
+// heldBytes bounds all bodies being parsed, each of which takes several times its size meanwhile.
 const heldBytes = 4 * mostBody
 
-// smallBody is the bytes of a body that needs no room among others: a connection takes as much.
+// smallBody needs no reservation: a connection takes as much.
 const smallBody = headerBytes
 
-// hold waits for room for the body of a request, and returns what gives it back.
+// hold waits for room for the body of a request, and returns its release.
 func (e *Emulator) hold(r *http.Request) (release func(), err error) {
 	size := r.ContentLength
 	switch {
@@ -340,7 +340,6 @@ func (e *Emulator) hold(r *http.Request) (release func(), err error) {
 	return func() { e.bodies.Release(size) }, nil
 }
 
-// readBody reads the body of a request.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	var b bytes.Buffer
 	b.Grow(int(min(max(0, r.ContentLength), mostBody)) + bytes.MinRead)
@@ -355,7 +354,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// lengths are how long the answer to a request gets, and whether it ends by itself.
+// lengths is the length of the answer to a request, and whether it ends by itself.
 func (e *Emulator) lengths(q *request) (output int, stops bool, err error) {
 	input := q.prompt.tokens()
 	most := e.Context - input
@@ -392,7 +391,7 @@ func (e *Emulator) tooLong(q *request, input, output int) error {
 		e.Context, input, q.param, output)
 }
 
-// accept checks a request and lets it come. One that names no model means the one that is served, as in vLLM.
+// accept checks and submits a request. As in vLLM, the model is optional.
 func (e *Emulator) accept(q *request) (*stream, error) {
 	if q.model != nil && *q.model != "" && *q.model != e.Model {
 		return nil, noModel(*q.model)
@@ -423,7 +422,7 @@ func (e *Emulator) accept(q *request) (*stream, error) {
 	return s, nil
 }
 
-// chance throws a coin.
+// chance is true with a probability.
 func (e *Emulator) chance(p float64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

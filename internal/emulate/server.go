@@ -18,18 +18,18 @@ import (
 	"throughline/internal/version"
 )
 
-// Bounds of what clients may take: time and memory.
+// Bounds on the time and memory of clients.
 const (
 	headerTime  = 10 * time.Second // for the header of a request
 	bodyTime    = time.Minute      // for its body
 	roomTime    = 30 * time.Second // for others to make room for it
 	idleTime    = 2 * time.Minute  // between two requests of a connection
-	writeTime   = 30 * time.Second // for a client to take what is written
+	writeTime   = 30 * time.Second // for a client to read what is written
 	headerBytes = 32 << 10
 	GraceTime   = 2 * time.Second // for streams to end when the server does
 )
 
-// route is an address, and what answers there.
+// route is a path and its handler.
 type route struct {
 	method, path string
 	do           http.HandlerFunc
@@ -127,8 +127,8 @@ func (e *Emulator) Handler() http.Handler {
 	return crossOrigin(mux)
 }
 
-// crossOrigin lets pages of any origin ask, as the servers of vLLM (vllm/entrypoints/openai/cli_args.py, allowed_origins) and
-// SGLang do.
+// crossOrigin allows pages of any origin, as the servers of vLLM
+// (vllm/entrypoints/openai/cli_args.py, allowed_origins) and SGLang do.
 func crossOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Origin") == "" {
@@ -143,8 +143,8 @@ func crossOrigin(next http.Handler) http.Handler {
 		}
 		h.Set("Access-Control-Allow-Methods", "GET, POST, OPTIONS")
 		h.Set("Access-Control-Max-Age", "600")
-		if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
-			h.Set("Access-Control-Allow-Headers", asked)
+		if headers := r.Header.Get("Access-Control-Request-Headers"); headers != "" {
+			h.Set("Access-Control-Allow-Headers", headers)
 		}
 	})
 }
@@ -156,10 +156,10 @@ func (e *Emulator) flush() bool {
 	return e.live.Flush()
 }
 
-// flushCache answers as SGLang's server does (python/sglang/srt/entrypoints/http_server.py at cce0a12): it waits for requests
-// under way as long as the client says, and then flushes nothing.
+// flushCache answers as SGLang does (python/sglang/srt/entrypoints/http_server.py at cce0a12): it
+// waits for requests under way as long as the client allows, and then flushes nothing.
 func (e *Emulator) flushCache(w http.ResponseWriter, r *http.Request) {
-	const look = 10 * time.Millisecond
+	const poll = 10 * time.Millisecond
 	seconds := 0.0
 	if text := r.URL.Query().Get("timeout"); text != "" {
 		var err error
@@ -175,7 +175,7 @@ func (e *Emulator) flushCache(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		select {
-		case <-time.After(look):
+		case <-time.After(poll):
 		case <-e.closed:
 			until = time.Time{}
 		}
@@ -183,10 +183,10 @@ func (e *Emulator) flushCache(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "Cache flushed.")
 }
 
-// stampHeader asks for events that tell the time of the simulation, in a comment.
+// stampHeader requests the simulated time of events, in a comment.
 const stampHeader = "X-Simulated-Time"
 
-// answer answers requests of a protocol.
+// answer handles requests of a protocol.
 func (e *Emulator) answer(of *protocol) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
@@ -199,12 +199,12 @@ func (e *Emulator) answer(of *protocol) http.HandlerFunc {
 		if q.stream {
 			(&writer{w: w, control: control, answers: &of.answers, answer: a, stamped: q.stamped, cut: e.cut(a.output)}).run(r.Context())
 		} else {
-			e.writeWhole(w, r, of, a)
+			e.writeComplete(w, r, of, a)
 		}
 	}
 }
 
-// begin reads a request and lets it come.
+// begin reads and submits a request.
 func (e *Emulator) begin(of *protocol, w http.ResponseWriter, r *http.Request, control *http.ResponseController) (*answer, *request, error) {
 	release, err := e.hold(r)
 	if err != nil {
@@ -230,7 +230,7 @@ func (e *Emulator) begin(of *protocol, w http.ResponseWriter, r *http.Request, c
 	return &answer{stream: s, id: fmt.Sprintf("%s%08x", of.answers.mark, s.client), created: time.Now().Unix(), model: e.Model, quoted: e.quoted, usage: q.usage}, q, nil
 }
 
-// cut is the tokens after which a connection is closed without a word.
+// cut is the tokens after which the connection is closed.
 func (e *Emulator) cut(output int) int {
 	if p, _ := e.share("cut"); p > 0 && e.chance(p) {
 		e.mu.Lock()
@@ -246,8 +246,8 @@ var failures = map[ending]*apiError{
 	shutDown:    failure(http.StatusServiceUnavailable, "shutting_down", "The server is shutting down."),
 }
 
-// writeWhole waits for all tokens, and writes them in one piece.
-func (e *Emulator) writeWhole(w http.ResponseWriter, r *http.Request, of *protocol, a *answer) {
+// writeComplete waits for all tokens, and writes them in one piece.
+func (e *Emulator) writeComplete(w http.ResponseWriter, r *http.Request, of *protocol, a *answer) {
 	for {
 		select {
 		case <-a.wake:
@@ -265,14 +265,14 @@ func (e *Emulator) writeWhole(w http.ResponseWriter, r *http.Request, of *protoc
 		case e.cut(a.output) <= a.output:
 			hangUp()
 		default:
-			writeJSON(w, http.StatusOK, of.answers.whole(a))
+			writeJSON(w, http.StatusOK, of.answers.complete(a))
 		}
 		return
 	}
 }
 
-// hangUp closes the connection without another word. A client that has only closed its side of it, which looks the same as one
-// that has gone, would take an empty answer for all of it.
+// hangUp closes the connection. A client that closed only its side, which looks like one that has
+// gone, would take an empty answer as complete.
 func hangUp() { panic(http.ErrAbortHandler) }
 
 // writer writes a stream as its tokens come.
@@ -286,7 +286,7 @@ type writer struct {
 	deadline time.Time
 }
 
-// scratch are buffers for events: one for each stream that is being written, not for each that there is.
+// scratch are buffers for events, one per stream being written rather than per open stream.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
 // run writes until the stream ends, or the client goes.
@@ -316,7 +316,7 @@ func (w *writer) run(ctx context.Context) {
 	}
 }
 
-// write writes what has come. It reports false when the client has gone.
+// write writes new tokens; false when the client has gone.
 func (w *writer) write(got []burst, end ending) bool {
 	buffer := scratch.Get().(*[]byte)
 	defer scratch.Put(buffer)
@@ -348,7 +348,7 @@ func (w *writer) write(got []burst, end ending) bool {
 	return err == nil && w.flush() == nil
 }
 
-// flush sends what is written, to clients that take it in time.
+// flush sends what is written, to clients that read it in time.
 func (w *writer) flush() error {
 	if now := time.Now(); w.deadline.Sub(now) < writeTime/2 {
 		w.deadline = now.Add(writeTime)
@@ -357,7 +357,7 @@ func (w *writer) flush() error {
 	return w.control.Flush()
 }
 
-// Serve answers on a listener until the context ends. Then running streams end with an error, and it waits for that.
+// Serve answers on a listener until the context ends; running streams then end with an error.
 func (e *Emulator) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes}
 	ctx, cancel := context.WithCancel(ctx)
@@ -376,7 +376,7 @@ func (e *Emulator) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// bounded is a listener that lets only so many connections be open. Those above are told.
+// bounded is a listener that limits open connections and answers those above.
 type bounded struct {
 	net.Listener
 	most int64

@@ -1,6 +1,6 @@
-// Package matrix runs clients against servers, each against each: it starts a server, waits until it is ready, runs a client,
-// keeps what both say, stops all processes, and goes on with the next combination. Results are rows of raw data with
-// predictions beside them. What was done is kept, so that a run that was stopped goes on where it was.
+// Package matrix runs clients against servers in all combinations: it starts a server, waits until
+// it is ready, runs a client, keeps the output of both and stops all processes. Results are rows of
+// raw data with predictions. An interrupted run resumes where it was.
 package matrix
 
 import (
@@ -19,13 +19,13 @@ import (
 	"throughline/internal/secret"
 )
 
-// File is what is to be run, as it is written.
+// File is the matrix file.
 type File struct {
 	Servers []Server `json:"servers" doc:"servers; without any the clients run by themselves"`
 	Clients []Client `json:"clients" required:"true" nonempty:"true" doc:"clients, each of which runs against each server"`
 }
 
-// Server is a program that serves, or the address of one that runs already.
+// Server is a program that serves, or the address of a running one.
 type Server struct {
 	Name        string          `json:"name" required:"true" nonempty:"true" doc:"name in results and logs"`
 	Command     Command         `json:"command" doc:"command line for the shell, or a list of words; without one the server at url runs already"`
@@ -39,20 +39,20 @@ type Server struct {
 	Columns     map[string]Word `json:"columns" doc:"values of columns of the raw data that nothing else tells"`
 }
 
-// Ready is how a server tells that it can be asked. Where both are given both must.
+// Ready is how a server shows that it is ready; both conditions must hold if given.
 type Ready struct {
 	Line    string   `json:"line" doc:"text that its output has"`
 	URL     string   `json:"url" doc:"address that answers with a status of 200 to 299"`
 	Timeout Duration `json:"timeout" doc:"the longest that this may take (default 30m)"`
 }
 
-// Stop is how a server is ended.
+// Stop is how a server is stopped.
 type Stop struct {
 	Signal string   `json:"signal" enum:"SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGKILL" doc:"first signal to its process group (default SIGTERM)"`
 	Grace  Duration `json:"grace" doc:"time until what is left is killed (default 30s)"`
 }
 
-// Client is a program that asks a server.
+// Client is a program that sends requests to a server.
 type Client struct {
 	Name        string          `json:"name" required:"true" nonempty:"true" doc:"name in results and logs"`
 	Command     Command         `json:"command" doc:"command line for the shell, or a list of words"`
@@ -64,7 +64,7 @@ type Client struct {
 	Columns     map[string]Word `json:"columns" doc:"values of columns of the raw data that nothing else tells"`
 }
 
-// Usual times.
+// Default timeouts.
 const (
 	usualReady  = 30 * time.Minute // large models load from slow disks
 	usualGrace  = 30 * time.Second
@@ -83,10 +83,10 @@ func (c *Client) SetDefaults() { c.Timeout = Duration(usualClient) }
 // alone is the server of clients that need none.
 const alone = "none"
 
-// Word is a text, which may be written as a number or true or false.
+// Word is a text that may be written as a number or boolean.
 type Word string
 
-// DecodeDocument takes any single value.
+// DecodeDocument takes any scalar.
 func (w *Word) DecodeDocument(v document.Value) {
 	switch v.Kind() {
 	case document.String:
@@ -99,12 +99,12 @@ func (w *Word) DecodeDocument(v document.Value) {
 	}
 }
 
-// DocumentSchema is what a word may be.
+// DocumentSchema of a word.
 func (*Word) DocumentSchema() map[string]any {
 	return map[string]any{"type": []any{"string", "number", "boolean"}}
 }
 
-// Command is a line for the shell, or words.
+// Command is a shell line, or words.
 type Command struct {
 	Line  string
 	Words []string
@@ -132,7 +132,7 @@ func (c *Command) DecodeDocument(v document.Value) {
 	}
 }
 
-// DocumentSchema is what a command may be.
+// DocumentSchema of a command.
 func (*Command) DocumentSchema() map[string]any {
 	return map[string]any{"anyOf": []any{
 		map[string]any{"type": "string", "minLength": 1},
@@ -140,13 +140,12 @@ func (*Command) DocumentSchema() map[string]any {
 	}}
 }
 
-// given reports whether there is one.
 func (c *Command) given() bool { return c.Line != "" || len(c.Words) > 0 }
 
-// plainWord is one that a shell takes as it is.
+// plainWord needs no quotes in a shell.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// String is the command as it would be typed.
+// String is the command as typed.
 func (c *Command) String() string {
 	if c.Line != "" {
 		return c.Line
@@ -166,10 +165,10 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Duration is a time: seconds, or a text like 90s, 10m or 1h30m.
+// Duration is seconds, or a text like 90s, 10m or 1h30m.
 type Duration time.Duration
 
-// longest that anything may take: a week.
+// longest duration: a week.
 const longest = 7 * 24 * time.Hour
 
 // DecodeDocument takes seconds or a text with units.
@@ -190,7 +189,7 @@ func (d *Duration) DecodeDocument(v document.Value) {
 	*d = Duration(got)
 }
 
-// DocumentSchema is what a time may be.
+// DocumentSchema of a duration.
 func (*Duration) DocumentSchema() map[string]any {
 	return map[string]any{"anyOf": []any{map[string]any{"type": "number", "exclusiveMinimum": 0, "maximum": longest.Seconds()},
 		map[string]any{"type": "string", "pattern": "^([0-9.]+(ms|s|m|h))+$"}}}
@@ -201,13 +200,13 @@ func Schema() ([]byte, error) {
 	return document.Schema("Throughline matrix", "matrix.schema.json", &File{})
 }
 
-// Combinations are how many there are.
+// Combinations is their number.
 func (f *File) Combinations() int { return len((&Runner{File: f}).combinations()) }
 
-// Keys are those at the top of a file.
+// Keys at the top of a file.
 var Keys = []string{"servers", "clients"}
 
-// Read reads a file and checks all of it: names, commands, options of bench, columns, and that predictions can be made.
+// Read reads and checks a file: names, commands, options of bench, columns and deployments.
 func Read(name string, src []byte) (*File, []document.Problem, error) {
 	doc := document.ParseYAML(name, src)
 	f := &File{}
@@ -226,13 +225,13 @@ func Read(name string, src []byte) (*File, []document.Problem, error) {
 	return f, doc.Warnings(), nil
 }
 
-// checker finds what is wrong with a file beyond its form.
+// checker finds problems beyond the form of a file.
 type checker struct {
 	file *File
 	doc  *document.File
 }
 
-// goodName is one that files may have.
+// goodName can be part of a file name.
 var goodName = regexp.MustCompile(`^[A-Za-z0-9.+-]+(_[A-Za-z0-9.+-]+)*$`)
 
 func (c *checker) names() {
@@ -241,7 +240,7 @@ func (c *checker) names() {
 		for i, name := range names {
 			path := fmt.Sprintf("%s[%d].name", list, i)
 			if name == "" {
-				continue // which has been told
+				continue // already reported
 			}
 			if !goodName.MatchString(name) {
 				c.doc.Problemf(path, "%q must be letters, digits and . + - with single _ between them: logs are called SERVER__CLIENT", name)
@@ -342,7 +341,7 @@ func (c *checker) bench(k *Client, path string) {
 	if !ok {
 		return
 	}
-	c.told(path+".bench", q.Check(question.Bench))
+	c.report(path+".bench", q.Check(question.Bench))
 	if q.SelfCheck {
 		c.doc.Problemf(path+".bench.self-check", "measures no server")
 	}
@@ -361,7 +360,7 @@ func (c *checker) bench(k *Client, path string) {
 	}
 }
 
-// BaseURL is the address that the options of a built-in client name; empty: none.
+// BaseURL is the address in the options of a built-in client, if any.
 func (k *Client) BaseURL() string { return string(k.Bench["base-url"]) }
 
 // meets reports whether a client runs against a server.
@@ -369,7 +368,7 @@ func (k *Client) meets(server string) bool {
 	return len(k.Servers) == 0 || slices.Contains(k.Servers, server)
 }
 
-// ask makes a question of words; what is wrong with them is told.
+// ask makes a question of words, and reports their problems.
 func (c *checker) ask(of question.Command, path string, words map[string]Word) (question.Question, bool) {
 	q := question.DefaultOf(of)
 	sound := true
@@ -386,13 +385,13 @@ func (c *checker) ask(of question.Command, path string, words map[string]Word) (
 		}
 		if err := s.Set(&q, string(words[name])); err != nil {
 			sound = false
-			c.told(path, err)
+			c.report(path, err)
 		}
 	}
 	return q, sound
 }
 
-// setting finds one by its name, or by one of its other names.
+// setting finds one by its name or an alias.
 func setting(of question.Command, name string) (*question.Setting, bool) {
 	for _, s := range question.Settings(of) {
 		if !s.Apart && (s.Name == name || slices.Contains(s.Aliases, name)) {
@@ -402,8 +401,8 @@ func setting(of question.Command, name string) (*question.Setting, bool) {
 	return nil, false
 }
 
-// told places problems of settings.
-func (c *checker) told(path string, err error) {
+// report places problems of settings.
+func (c *checker) report(path string, err error) {
 	var problems *document.Error
 	switch {
 	case err == nil:

@@ -11,7 +11,7 @@ import (
 // mostShown is how much of a log is read or shown.
 const mostShown = 4 << 20
 
-// following looks for a line in a log that grows, and copies what another file gains into it.
+// following searches a growing log for a line, and copies what another file gains into it.
 type following struct {
 	log, other   string
 	line         []byte
@@ -23,7 +23,7 @@ type following struct {
 func follow(log, other, line string) *following {
 	f := &following{log: log, other: other, line: []byte(line), wants: line != ""}
 	if info, err := os.Stat(other); err == nil {
-		f.otherAt = info.Size() // what was written before is not of this server
+		f.otherAt = info.Size() // earlier content is not of this server
 	}
 	return f
 }
@@ -42,13 +42,13 @@ func (f *following) seen() bool {
 	return f.found
 }
 
-// copy takes over what the server has written to a file of its own.
+// copy takes over what the server has written to its own file.
 func (f *following) copy() {
 	if f.other == "" {
 		return
 	}
 	if info, err := os.Stat(f.other); err == nil && info.Size() < f.otherAt {
-		f.otherAt = 0 // it was begun anew
+		f.otherAt = 0 // it was truncated
 	}
 	text, next := since(f.other, f.otherAt)
 	if f.otherAt = next; len(text) == 0 {
@@ -60,7 +60,7 @@ func (f *following) copy() {
 	}
 }
 
-// since is what a file has from an offset on, and the offset of its end.
+// since is the content of a file from an offset on, and the offset of its end.
 func since(name string, at int64) ([]byte, int64) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -77,7 +77,7 @@ func since(name string, at int64) ([]byte, int64) {
 	return text, at + int64(len(text))
 }
 
-// head is the beginning of a file; of one that is longer, with how much is left out.
+// head is the beginning of a file, with how much is left out.
 func head(name string, most int) string {
 	f, err := os.Open(name)
 	if err != nil {
@@ -104,7 +104,7 @@ func tail(name string) string {
 	return string(text)
 }
 
-// lastLine is the last line of a log, for a message that it is the end of.
+// lastLine is the last line of a log, to end a message with.
 func (r *Runner) lastLine(name string) string {
 	const most, shown = 64 << 10, 200
 	info, err := os.Stat(name)

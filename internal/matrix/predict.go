@@ -13,10 +13,10 @@ import (
 	"throughline/workload"
 )
 
-// mostSimulated is the requests of a run that are simulated at most: more do not change means.
+// mostSimulated is the most simulated requests of a run: more do not change means.
 const mostSimulated = 2000
 
-// deployment checks that predictions can be made of what a server says that it serves.
+// deployment checks that predictions are possible for a server's deployment.
 func (c *checker) deployment(path string, words map[string]Word) {
 	if words == nil {
 		return
@@ -31,56 +31,22 @@ func (c *checker) deployment(path string, words map[string]Word) {
 		return
 	}
 	_, err := point.NewEstimator().Answer(&q)
-	c.told(path, err)
+	c.report(path, err)
 }
 
 // Prediction is what a run should show.
 type Prediction struct {
-	Throughput, TPOT, TTFT float64 // tokens/s, ms, ms; 0: there is none, as of answers of one token
+	Throughput, TPOT, TTFT float64 // tokens/s, ms, ms; 0: none, as for answers of one token
 	Source                 string  // as in the raw data: simulated or estimated
 	Why                    string  // there is none; empty: there is one
 }
 
-// loadOf is what a server serves under the load of its client; missing is the first column of that
-// load which nobody gave.
-func loadOf(s *Server, row rawdata.Row, out *Outcome) (q question.Question, missing string) {
-	q = question.DefaultOf(question.Estimate)
-	given := map[string]bool{}
-	for name, word := range s.Deployment {
-		if set, ok := setting(question.Estimate, name); ok {
-			given[set.Name] = set.Set(&q, string(word)) == nil
-		}
-	}
-	for _, l := range []struct {
-		column, setting string
-		into            *int
-	}{{"ISL", "isl", &q.Input}, {"OSL", "osl", &q.Output}, {"Concurrency", "concurrency", &q.Concurrency}} {
-		if v, ok := row.Get(l.column).(float64); ok && v >= 0.5 {
-			*l.into = int(math.Round(v)) // what the client asked comes before what the server was planned for
-		} else if !given[l.setting] && missing == "" {
-			missing = l.column
-		}
-	}
-	for column, setting := range map[string]string{"request_rate": "rate", "seed": "seed"} {
-		if set, ok := question.Lookup(question.Simulate, setting); ok && out.Asked[column] != "" {
-			_ = set.Set(&q, out.Asked[column]) // what is out of bounds is as if nothing was said
-		}
-	}
-	if ratio, ok := strings.CutPrefix(out.Asked["length_spread"], drawnSpread); ok {
-		if r, err := strconv.ParseFloat(ratio, 64); err == nil && r >= 0 && r <= 1 {
-			q.Traffic.Ratio = r
-		}
-	}
-	return q, missing
-}
-
-// predict fills in how a server is launched as far as its deployment says it, and predicts what its clients see under the load
-// of a row.
+// predict completes a row by the server's deployment, and predicts what clients see.
 func predict(ctx context.Context, s *Server, row rawdata.Row, out *Outcome) Prediction {
 	if s.Deployment == nil {
 		return Prediction{Why: "the server does not say what it serves (deployment)"}
 	}
-	q, missing := loadOf(s, row, out)
+	q, missing := s.question(row, out.Asked)
 	a, err := point.NewEstimator().Answer(&q)
 	if err != nil {
 		return Prediction{Why: err.Error()}
@@ -111,4 +77,36 @@ func predict(ctx context.Context, s *Server, row rawdata.Row, out *Outcome) Pred
 	}
 	number := func(name string) float64 { v, _ := predicted.Get(name).(float64); return v }
 	return Prediction{Throughput: number("Output throughput"), TPOT: number("TPOT"), TTFT: number("TTFT"), Source: predicted.Get("Source").(string)}
+}
+
+// question is the server's deployment under the load of a row, and the first column that it lacks.
+func (s *Server) question(row rawdata.Row, load map[string]string) (q question.Question, missing string) {
+	q = question.DefaultOf(question.Estimate)
+	given := map[string]bool{}
+	for name, word := range s.Deployment {
+		if set, ok := setting(question.Estimate, name); ok {
+			given[set.Name] = set.Set(&q, string(word)) == nil
+		}
+	}
+	for _, l := range []struct {
+		column, setting string
+		into            *int
+	}{{"ISL", "isl", &q.Input}, {"OSL", "osl", &q.Output}, {"Concurrency", "concurrency", &q.Concurrency}} {
+		if v, ok := row.Get(l.column).(float64); ok && v >= 0.5 {
+			*l.into = int(math.Round(v)) // the client's load takes precedence over the planned one
+		} else if !given[l.setting] && missing == "" {
+			missing = l.column
+		}
+	}
+	for column, setting := range map[string]string{"request_rate": "rate", "seed": "seed"} {
+		if set, ok := question.Lookup(question.Simulate, setting); ok && load[column] != "" {
+			_ = set.Set(&q, load[column]) // values out of bounds are ignored
+		}
+	}
+	if ratio, ok := strings.CutPrefix(load["length_spread"], drawnSpread); ok {
+		if r, err := strconv.ParseFloat(ratio, 64); err == nil && r >= 0 && r <= 1 {
+			q.Traffic.Ratio = r
+		}
+	}
+	return q, missing
 }

@@ -10,30 +10,30 @@ import (
 	"time"
 )
 
-// marker is the variable by which processes of a run are known, wherever they have gone. Its value is that of the state, and
-// the part.
+// marker is the environment variable that identifies the processes of a run, wherever they have
+// gone. Its value is the mark of the state, and the part.
 const marker = "THROUGHLINE_MATRIX"
 
 // Parts of a combination.
 const serverPart, clientPart = "server", "client"
 
-// Intervals at which processes, logs and addresses are looked at.
+// Polling intervals of processes, logs and addresses.
 const (
-	looked = 50 * time.Millisecond
-	asked  = 250 * time.Millisecond
+	looked     = 50 * time.Millisecond
+	answerPoll = 250 * time.Millisecond
 )
 
-// killed is how long a process may take to vanish once it is killed: one that waits for a device or a disk may never do.
+// killed is how long a killed process may take to vanish: one that waits for a disk may never.
 const killed = 5 * time.Second
 
-// process is the first of a group of processes.
+// process leads a group of processes.
 type process struct {
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the first process has ended
 	err  error         // of its end
 }
 
-// part is what a process is started as.
+// part is how a process is started.
 type part struct {
 	command     Command
 	environment []string // besides that of this program
@@ -41,8 +41,7 @@ type part struct {
 	out, err    *os.File
 }
 
-// start starts a group of processes. Output goes to files, not through pipes: a grandchild that keeps one open would hold up
-// everything.
+// start starts a group of processes, with output to files: an open pipe would block everything.
 func (p part) start() (*process, error) {
 	words := p.command.Words
 	if p.command.Line != "" {
@@ -63,7 +62,7 @@ func (p part) start() (*process, error) {
 	return started, nil
 }
 
-// ended reports whether the first process has.
+// ended reports whether the first process has ended.
 func (p *process) ended() bool {
 	select {
 	case <-p.done:
@@ -73,7 +72,7 @@ func (p *process) ended() bool {
 	}
 }
 
-// how tells how it ended.
+// how describes the end.
 func (p *process) how() string {
 	var exit *exec.ExitError
 	switch {
@@ -90,8 +89,8 @@ func (p *process) how() string {
 	return p.err.Error()
 }
 
-// stop ends a group: by a signal, and what is left after a while by force. It reports whether force was needed, and whether all
-// have gone.
+// stop ends a group by a signal, then by force; it reports whether force was needed and all are
+// gone.
 func (p *process) stop(signal string, grace time.Duration) (forced, gone bool) {
 	defer living.remove(p)
 	p.signal(signal)
@@ -114,7 +113,7 @@ func (p *process) vanishes(within time.Duration) bool {
 	}
 }
 
-// survivors ends processes that have left their group: first as they are asked, then by force. It tells what they were.
+// survivors ends processes that have left their group, gently and then by force, and names them.
 func survivors(find func() []stray, show func(string) string, grace time.Duration) (notes []string) {
 	var names []string
 	seen := map[int]bool{}
@@ -170,7 +169,7 @@ func brief(name string) string {
 	return name
 }
 
-// living are the groups that run now.
+// living are the running groups.
 var living groups
 
 type groups struct {

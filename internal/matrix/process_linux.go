@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// setChildSubreaper is PR_SET_CHILD_SUBREAPER of prctl(2): processes whose parents have ended become children of this one.
+// setChildSubreaper is PR_SET_CHILD_SUBREAPER of prctl(2): orphans become children of this process.
 const setChildSubreaper = 36
 
-// adopt makes this program the parent of orphans among its descendants, and returns the children that it has already.
+// adopt makes this program the parent of orphaned descendants, and returns its current children.
 func adopt() map[int]bool {
 	syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0)
 	before := map[int]bool{}
@@ -28,10 +28,10 @@ func adopt() map[int]bool {
 type running struct {
 	pid, parent, group int
 	zombie             bool
-	start              int64 // when it was started, in ticks since the machine was
+	start              int64 // in ticks since the machine was started
 }
 
-// processes are all of this machine.
+// processes of this machine.
 func processes() []running {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -47,7 +47,7 @@ func processes() []running {
 		if err != nil {
 			continue // it has ended
 		}
-		// What follows the name, which may hold anything: state, parent, group, and starttime as the 20th (proc(5)).
+		// After the name, which may hold anything: state, parent, group, 20th: starttime (proc(5)).
 		fields := strings.Fields(string(src[bytes.LastIndexByte(src, ')')+1:]))
 		if len(fields) < 20 {
 			continue
@@ -60,7 +60,7 @@ func processes() []running {
 	return out
 }
 
-// hasGroup reports whether a process of the group is left. The dead among those that this program has adopted are buried.
+// hasGroup reports whether a process of the group is left, and reaps adopted dead ones.
 func (p *process) hasGroup() bool {
 	for _, r := range processes() {
 		if r.group != p.cmd.Process.Pid {
@@ -76,7 +76,7 @@ func (p *process) hasGroup() bool {
 	return false
 }
 
-// family adds all descendants of processes to them, but for those that were there before.
+// family adds all descendants of processes, except those that were there before.
 func family(all []running, ours, before map[int]bool) {
 	for grown := true; grown; {
 		grown = false
@@ -88,7 +88,7 @@ func family(all []running, ours, before map[int]bool) {
 	}
 }
 
-// descendants are the processes that this program has started, directly or not, since it had those before, and when they began.
+// descendants are the processes started by this program, even indirectly, and when they began.
 func descendants(before map[int]bool) map[int]int64 {
 	all, ours, out := processes(), map[int]bool{os.Getpid(): true}, map[int]int64{}
 	family(all, ours, before)
@@ -100,14 +100,14 @@ func descendants(before map[int]bool) map[int]int64 {
 	return out
 }
 
-// bootID tells one start of the machine from another.
+// bootID identifies a boot of the machine.
 func bootID() string {
 	src, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(src))
 }
 
-// strays are processes with the mark, those that are known by when they began with all their descendants, and descendants of
-// this program which it had not before; where before is nil, none of the latter.
+// strays are marked processes, known ones (by start time) with all their descendants, and new
+// descendants of this program; without before, none of the latter.
 func strays(mark string, before map[int]bool, known map[int]int64) []stray {
 	all := processes()
 	ours := map[int]bool{}
@@ -126,7 +126,7 @@ func strays(mark string, before map[int]bool, known map[int]int64) []stray {
 			continue
 		}
 		if r.zombie {
-			if ours[r.pid] && r.parent == os.Getpid() { // all that this program has started has been waited for
+			if ours[r.pid] && r.parent == os.Getpid() { // all children of this program have been waited for
 				syscall.Wait4(r.pid, nil, syscall.WNOHANG, nil)
 			}
 			continue

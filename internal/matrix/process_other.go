@@ -4,7 +4,7 @@ package matrix
 
 import "syscall"
 
-// adopt: other systems than Linux do not hand orphans to this program.
+// adopt: only Linux hands orphans to this program.
 func adopt() map[int]bool { return nil }
 
 // hasGroup reports whether a process of the group is left.
@@ -13,7 +13,7 @@ func (p *process) hasGroup() bool { return syscall.Kill(-p.cmd.Process.Pid, 0) =
 // strays are not found on these systems.
 func strays(string, map[int]bool, map[int]int64) []stray { return nil }
 
-// descendants are not known on these systems.
+// descendants are unknown on these systems.
 func descendants(map[int]bool) map[int]int64 { return nil }
 
 func bootID() string { return "" }

@@ -18,7 +18,7 @@ func shell(line string) []string { return []string{"/bin/sh", "-c", line} }
 
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// signal sends one to all of the group. Its number stays taken as long as a process has it, or the first one is not waited for.
+// signal sends one to the group, whose number stays taken while its leader is not reaped.
 func (p *process) signal(name string) {
 	if !p.ended() || p.hasGroup() {
 		syscall.Kill(-p.cmd.Process.Pid, signals[name])
@@ -27,7 +27,7 @@ func (p *process) signal(name string) {
 
 func signalOne(pid int, name string) { syscall.Kill(pid, signals[name]) }
 
-// lock keeps others from a folder until it is let go of or this program ends.
+// lock keeps others from a folder until it is freed or this program ends.
 func lock(name string) (free func(), err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|syscall.O_CLOEXEC, 0o666)
 	if err != nil {

@@ -5,7 +5,7 @@ import "os/exec"
 // shell is a command line as words.
 func shell(line string) []string { return []string{"cmd", "/C", line} }
 
-// Windows has neither process groups nor signals as this package needs them: only the first process is ended.
+// Windows lacks the process groups and signals needed here: only the first process is ended.
 
 func ownGroup(*exec.Cmd) {}
 

@@ -20,14 +20,14 @@ import (
 	"throughline/internal/workbook"
 )
 
-// Result is a combination that has been run, as a row.
+// Result is a finished combination as a row.
 type Result struct {
 	*Outcome
 	Row       rawdata.Row
 	Predicted Prediction
 }
 
-// columns are those of the results: which combination, the raw data, and what was predicted.
+// columns of the results: the combination, the raw data, and the prediction.
 var columns = slices.Concat([]column{
 	table.TextColumn("Run", func(r *Result) string { return r.Name() }),
 	table.TextColumn("State", func(r *Result) string { return string(r.Verdict) }),
@@ -51,10 +51,10 @@ var columns = slices.Concat([]column{
 	table.TextColumn("Client command", func(r *Result) string { return r.ClientCommand }),
 })
 
-// column is one of the results.
+// column of the results.
 type column = table.Column[*Result]
 
-// measured is a column of numbers, with the digits that mean something.
+// measured is a column of numbers with significant digits.
 func measured(name, unit string, value func(*Result) any) column {
 	return column{Name: name, Unit: unit, Kind: table.Number, Format: "%g", Value: func(r *Result) any {
 		if v, ok := value(r).(float64); ok {
@@ -73,7 +73,7 @@ func rawColumns() (out []column) {
 	return out
 }
 
-// loadColumn is a column of what a client asked for, which tables of runs have by the same name.
+// loadColumn is a column of the client's load, named as in tables of runs.
 func loadColumn(name string) column {
 	return table.TextColumn(name, func(r *Result) string { return r.Asked[keyOf(name)] })
 }
@@ -90,17 +90,17 @@ func predicted(value func(*Prediction) float64) func(*Result) any {
 	}
 }
 
-// results are those of the combinations that have been run.
+// results of the combinations that have been run.
 func (r *Runner) results(ctx context.Context, all []*combination) (out []Result) {
 	for _, c := range all {
 		if c.out == nil || c.state.find(c.out.Name(), c.out.Fingerprint) == nil {
 			continue
 		}
-		known, ok := r.told[c.out]
+		known, ok := r.cached[c.out]
 		if !ok {
 			known = Result{Outcome: c.out, Row: c.row()}
 			known.Predicted = predict(ctx, c.server, known.Row, c.out)
-			r.told[c.out] = known
+			r.cached[c.out] = known
 		}
 		out = append(out, known)
 	}
@@ -131,7 +131,6 @@ func (r *Runner) write(ctx context.Context, all []*combination) ([]Result, error
 	return results, err
 }
 
-// Size of the plot.
 const chartWidth, chartHeight = 900, 500
 
 // points are the results that a plot shows.
@@ -148,7 +147,7 @@ func points(results []Result) (out []picture.Served) {
 	return out
 }
 
-// rounded has the digits that mean something.
+// rounded keeps significant digits.
 func rounded(v float64) float64 {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return v
@@ -157,7 +156,7 @@ func rounded(v float64) float64 {
 	return math.Round(v*scale) / scale
 }
 
-// objects are the columns as JSON has them, with all that was measured.
+// objects are the columns in JSON, with all measurements.
 var objects = func() (out []column) {
 	for _, c := range columns {
 		c.Name = keyOf(c.Name)
@@ -166,7 +165,7 @@ var objects = func() (out []column) {
 	return append(out, column{Name: "figures", Value: func(r *Result) any { return r.Figures }})
 }()
 
-// WriteJSON writes the results as a list of objects, with all that was measured.
+// WriteJSON writes the results as a list of objects, with all measurements.
 func WriteJSON(out io.Writer, results []Result) error {
 	return table.Of(objects, results).Write(out, table.JSON)
 }
@@ -188,7 +187,7 @@ func Shown(results []Result) *table.Table[*Result] {
 	}, results)
 }
 
-// transcript is what happened and what clients printed, in the order of the file.
+// transcript is the events and the output of clients, in the order of the file.
 func (r *Runner) transcript(w io.Writer, all []*combination, done int) error {
 	var b bytes.Buffer
 	lines := func(all []string) {
@@ -216,7 +215,7 @@ func (r *Runner) transcript(w io.Writer, all []*combination, done int) error {
 	return err
 }
 
-// shown is a log with the lines that a progress bar draws over each other below one another.
+// shown is a log with the lines of a progress bar below one another.
 func shown(name string) string {
 	text := strings.ReplaceAll(strings.ReplaceAll(head(name, mostShown), "\r\n", "\n"), "\r", "\n")
 	if text != "" && !strings.HasSuffix(text, "\n") {

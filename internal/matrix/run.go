@@ -22,17 +22,17 @@ type Runner struct {
 	File  *File
 	Dir   string // of the results
 	Retry bool   // those that failed before
-	// Bench is the command line of a built-in client with its options, which appends its result to a file.
+	// Bench is the command line of a built-in client, which appends its result to a file.
 	Bench func(options map[string]Word, result string) []string
-	Say   func(line string) // is told what happens
+	Say   func(line string) // called with what happens
 
 	secrets *secret.Set
 	state   *State
 	before  map[int]bool // children of this program that are not of the run
-	told    map[*Outcome]Result
+	cached  map[*Outcome]Result
 }
 
-// clientGrace is how long a client has to end once it is asked to, or its server has ended.
+// clientGrace is how long a client has to end once it is told to, or its server has ended.
 const clientGrace = 5 * time.Second
 
 // Patience is how long a run may take to end all its processes.
@@ -55,7 +55,7 @@ type combination struct {
 	start  time.Time // of the server
 }
 
-// combinations are all of the file, in its order.
+// combinations of the file, in order.
 func (r *Runner) combinations() (out []*combination) {
 	servers := r.File.Servers
 	if len(servers) == 0 {
@@ -71,7 +71,7 @@ func (r *Runner) combinations() (out []*combination) {
 	return out
 }
 
-// Run runs all combinations that have not been run, and writes the results after each. Those that fail are among the results.
+// Run runs all pending combinations, and writes the results, failures included, after each.
 func (r *Runner) Run(ctx context.Context) ([]Result, error) {
 	if err := os.MkdirAll(r.Dir, 0o777); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (r *Runner) Run(ctx context.Context) ([]Result, error) {
 	if r.state, err = openState(r.Dir); err != nil {
 		return nil, err
 	}
-	r.before, r.told = adopt(), map[*Outcome]Result{}
+	r.before, r.cached = adopt(), map[*Outcome]Result{}
 	living.marked(r.state.Mark)
 	defer living.marked("")
 	r.secrets = r.File.secrets(os.Environ())
@@ -98,7 +98,7 @@ func (r *Runner) Run(ctx context.Context) ([]Result, error) {
 	defer leaveTrail(r.Dir, r.before)()
 	all := r.combinations()
 	for _, c := range all {
-		if err := c.once(ctx); err != nil {
+		if err := c.runOnce(ctx); err != nil {
 			return nil, err
 		}
 		if _, err := r.write(ctx, all); err != nil {
@@ -112,8 +112,8 @@ func (r *Runner) Run(ctx context.Context) ([]Result, error) {
 	return r.write(ctx, all)
 }
 
-// once runs a combination unless it has been run.
-func (c *combination) once(ctx context.Context) error {
+// runOnce runs a combination unless it has been run.
+func (c *combination) runOnce(ctx context.Context) error {
 	name, print := runName(c.server.Name, c.client.Name), fingerprint(c.server, c.client)
 	if c.out = c.state.find(name, print); c.out != nil && !(c.Retry && c.out.Verdict == Failed) {
 		c.say("%s: %s before", name, c.out.Verdict)
@@ -132,7 +132,7 @@ func (c *combination) once(ctx context.Context) error {
 	return c.state.write(c.Dir)
 }
 
-// logNames are what servers and clients write.
+// logNames are the files that servers and clients write.
 var logNames = []string{"server.log", "client.out.log", "client.err.log", "result.jsonl"}
 
 // log is the name of a log of the combination.
@@ -151,7 +151,7 @@ func (c *combination) note(format string, args ...any) {
 	}
 }
 
-// remark notes what is to be known of the results.
+// remark adds a remark to the results.
 func (c *combination) remark(format string, args ...any) {
 	c.out.Notes = append(c.out.Notes, c.hidden(fmt.Sprintf(format, args...)))
 }
@@ -164,8 +164,7 @@ func (c *combination) fail(format string, args ...any) {
 	}
 }
 
-// run starts the server, waits, runs the client and stops all. The error is that of a run that is interrupted, or of this
-// machine.
+// run starts the server, waits, runs the client and stops all; it fails if interrupted.
 func (c *combination) run(ctx context.Context) error {
 	c.say("%s\n[COMBINATION] SERVER=%s  CLIENT=%s\n%[1]s", strings.Repeat("=", 80), c.server.Name, c.client.Name)
 	c.out.Verdict = Done
@@ -206,7 +205,7 @@ func (c *combination) run(ctx context.Context) error {
 	return nil
 }
 
-// startServer starts one that has a command. nil: there is none, or it could not be started, which is then the problem.
+// startServer starts one that has a command; nil if there is none, or after a recorded failure.
 func (c *combination) startServer() (*process, error) {
 	s := c.server
 	if !s.Command.given() {
@@ -247,7 +246,7 @@ func (c *combination) waitReady(ctx context.Context, server *process) bool {
 		lined = lined || c.follow.seen()
 		if !reached && !time.Now().Before(next) {
 			reached = answers(s.Ready.URL)/100 == 2
-			next = time.Now().Add(asked)
+			next = time.Now().Add(answerPoll)
 		}
 		if lined && reached {
 			if server != nil {
@@ -268,7 +267,7 @@ func (c *combination) waitReady(ctx context.Context, server *process) bool {
 	return false
 }
 
-// how tells what makes a server ready.
+// how describes what makes a server ready.
 func (r *Ready) how() string {
 	switch {
 	case r.URL == "":
@@ -279,11 +278,11 @@ func (r *Ready) how() string {
 	return r.Line + "; " + r.URL + " answers"
 }
 
-// answers is the status of an address, 0: nothing answers.
+// answers is the status of an address; 0 if nothing answers.
 func answers(address string) int {
 	client := http.Client{
 		Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // which is no answer of the server
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a redirect is no answer of the server
 	}
 	resp, err := client.Get(address)
 	if err != nil {
@@ -293,7 +292,7 @@ func answers(address string) int {
 	return resp.StatusCode
 }
 
-// runClient runs the client to its end, or until its time is over, the server has ended or the run is interrupted.
+// runClient runs the client until it ends or times out, the server ends or the run is interrupted.
 func (c *combination) runClient(ctx context.Context, server *process) error {
 	k := c.client
 	command, environment := k.Command, c.environment(k.Environment, clientPart)
@@ -336,7 +335,7 @@ func (c *combination) runClient(ctx context.Context, server *process) error {
 		c.fail("the client was still running after %v", time.Duration(k.Timeout))
 	case <-crashed:
 		c.fail("the server ended with %s while the client ran%s", server.how(), c.lastLine(c.log("server.log")))
-		select { // it may tell what it saw
+		select { // it may report what it saw
 		case <-p.done:
 		case <-time.After(clientGrace):
 		case <-ctx.Done():
@@ -385,7 +384,7 @@ func (c *combination) stopServer(server *process) {
 	c.note("[SERVER] %s %s", s.Name, note)
 }
 
-// environment is the variables of a part of the combination.
+// environment of a part of the combination.
 func (c *combination) environment(given map[string]Word, what string) []string {
 	out := []string{
 		marker + "=" + c.state.Mark + ":" + what, "MATRIX_SERVER=" + c.server.Name, "MATRIX_CLIENT=" + c.client.Name,
@@ -405,13 +404,13 @@ func absolute(name string) string {
 	return name
 }
 
-// figures reads what the client has measured: from its result file, or from what it printed.
+// figures reads what the client has measured: from its result file, or its output.
 func (c *combination) figures() {
 	if src, err := os.ReadFile(c.log("result.jsonl")); err == nil {
 		if c.out.Figures, err = bench.ReadResult(src); err != nil {
 			c.remark("the result file of the client: %s", err)
 		} else if all, err := runs.Results(src); err == nil {
-			c.out.Asked, _ = runs.Of(all[len(all)-1]) // of which figures are known
+			c.out.Asked, _ = runs.Of(all[len(all)-1]) // known whenever figures are
 		}
 	}
 	if c.out.Figures == nil {

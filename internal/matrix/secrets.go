@@ -9,8 +9,7 @@ import (
 	"throughline/internal/secret"
 )
 
-// secrets are the values that a file and the environment of this program give in secret: nothing that is written or printed
-// has them.
+// secrets of a file and the environment of this program, which must not be written or printed.
 func (f *File) secrets(environment []string) *secret.Set {
 	s := &secret.Set{}
 	s.Environment(environment)
@@ -37,7 +36,7 @@ func (f *File) secrets(environment []string) *secret.Set {
 	return s
 }
 
-// hide is a command without secrets, which are known from then on.
+// hide removes secrets from a command, and remembers them.
 func hide(s *secret.Set, c Command) Command {
 	return Command{Line: s.Line(c.Line), Words: s.Words(c.Words)}
 }
@@ -45,10 +44,10 @@ func hide(s *secret.Set, c Command) Command {
 // hidden is a text without secrets.
 func (r *Runner) hidden(text string) string { return r.secrets.URL(r.secrets.Redact(text)) }
 
-// say tells what happens.
+// say reports what happens.
 func (r *Runner) say(format string, args ...any) { r.Say(r.hidden(fmt.Sprintf(format, args...))) }
 
-// typed is a command with the variables it gets, as it would be typed, without secrets.
+// typed is a command with its variables as typed, without secrets.
 func (r *Runner) typed(environment map[string]Word, c Command) string {
 	text := ""
 	for _, name := range slices.Sorted(maps.Keys(environment)) {

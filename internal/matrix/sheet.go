@@ -10,7 +10,7 @@ import (
 	"throughline/internal/rawdata"
 )
 
-// programs are servers and clients by what their command lines have.
+// programs are servers and clients by parts of their command lines.
 var programs = []struct {
 	column, name string
 	in           *regexp.Regexp
@@ -24,7 +24,7 @@ var programs = []struct {
 	{"Client", "aiperf", regexp.MustCompile(`aiperf|genai-perf`)},
 }
 
-// options are columns by the options of SGLang, vLLM and TensorRT-LLM, without their dashes.
+// options are columns by the options of SGLang, vLLM and TensorRT-LLM, without dashes.
 var options = []struct{ column, names string }{
 	{"Model", "model-path|model"},
 	{"Quantization", "quantization"},
@@ -39,7 +39,7 @@ var options = []struct{ column, names string }{
 	{"MTP", "speculative-num-steps"},
 }
 
-// logged are columns by what engines print when they start: SGLang its arguments and its room, vLLM its version and its room.
+// logged are columns by what engines print at start: arguments, versions and room.
 var logged = []struct {
 	column string
 	in     *regexp.Regexp
@@ -57,7 +57,7 @@ var logged = []struct {
 	{"Version", regexp.MustCompile(`vLLM API server version ([0-9][0-9A-Za-z.+]*)`)},
 }
 
-// printed is what the log of the server says about how it was launched.
+// printed is what the log of the server says about its launch.
 func (c *combination) printed() map[string]string {
 	text := head(c.log("server.log"), mostShown)
 	var out map[string]string
@@ -74,7 +74,7 @@ func (c *combination) printed() map[string]string {
 	return out
 }
 
-// deepGEMM is the variables that engines ask for its kernels by.
+// deepGEMM matches the variables that enable its kernels.
 var deepGEMM = regexp.MustCompile(`(?:SGL_ENABLE_JIT_DEEPGEMM|SGLANG_ENABLE_JIT_DEEPGEMM|VLLM_USE_DEEP_GEMM)=(\w+)`)
 
 // launched is what a command line says.
@@ -99,11 +99,10 @@ func launched(command string) map[string]string {
 	return out
 }
 
-// drawnSpread is how tables of runs begin to say that lengths are drawn between a share of the longest and the longest.
+// drawnSpread is the prefix of uniformly drawn lengths in tables of runs.
 const drawnSpread = "range ratio "
 
-// row is the combination as a row of raw data. What is stated comes before what was measured and printed, and that before
-// what command lines ask for.
+// row is the combination as raw data: as stated, else measured or printed, else by options.
 func (c *combination) row() rawdata.Row {
 	row := rawdata.NewRow()
 	row.Set("Source", rawdata.Measured)
@@ -123,7 +122,7 @@ func (c *combination) row() rawdata.Row {
 	fill(texts(c.server.Columns))
 	fill(texts(c.client.Columns))
 	if strings.HasPrefix(c.out.Asked["length_spread"], drawnSpread) {
-		fill(map[string]string{"ISL": c.out.Asked["isl"], "OSL": c.out.Asked["osl"]}) // of which the spread is a share
+		fill(map[string]string{"ISL": c.out.Asked["isl"], "OSL": c.out.Asked["osl"]}) // which the spread is relative to
 	}
 	c.measured(row)
 	fill(c.out.Printed)
@@ -145,7 +144,7 @@ func texts(words map[string]Word) map[string]string {
 	return out
 }
 
-// measured fills in the figures and the load, which is that of the options of a built-in client where nothing was measured.
+// measured fills in figures and load, which defaults to the options of a built-in client.
 func (c *combination) measured(row rawdata.Row) {
 	set := func(name string, v float64, known bool) {
 		if known && row.Get(name) == nil {
@@ -173,7 +172,7 @@ func (c *combination) measured(row rawdata.Row) {
 	q := question.DefaultOf(question.Bench)
 	for name, w := range c.client.Bench {
 		if s, ok := setting(question.Bench, name); ok {
-			s.Set(&q, string(w)) // which has been checked
+			s.Set(&q, string(w)) // checked before
 		}
 	}
 	if name := q.DatasetName(); name == question.RandomRequests || name == question.RandomIDs {

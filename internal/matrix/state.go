@@ -26,7 +26,7 @@ const (
 	logsName  = "logs"
 )
 
-// ownersOnly is the mode of what may tell others more than they should know: commands, and all that servers print.
+// ownersOnly is the mode of what may hold secrets: commands, and all that servers print.
 const ownersOnly = 0o600
 
 var errBusy = errors.New("another run writes to this folder")
@@ -39,7 +39,7 @@ const (
 	Failed Verdict = "failed"
 )
 
-// Outcome is what is known of a combination that was run.
+// Outcome of a combination that was run.
 type Outcome struct {
 	Server        string            `json:"server"`
 	Client        string            `json:"client"`
@@ -59,7 +59,7 @@ type Outcome struct {
 	Fingerprint   string            `json:"fingerprint"` // of what was asked
 }
 
-// Name is what the combination is called in logs and results.
+// Name of the combination in logs and results.
 func (o *Outcome) Name() string { return runName(o.Server, o.Client) }
 
 func runName(server, client string) string { return server + "__" + client }
@@ -89,7 +89,7 @@ func openState(dir string) (*State, error) {
 	return s, nil
 }
 
-// find is the outcome of a combination that was asked like this.
+// find is the outcome of a combination with the same fingerprint.
 func (s *State) find(name, fingerprint string) *Outcome {
 	for _, o := range s.Done {
 		if o.Name() == name && o.Fingerprint == fingerprint {
@@ -99,7 +99,7 @@ func (s *State) find(name, fingerprint string) *Outcome {
 	return nil
 }
 
-// keep puts an outcome in place of the one before.
+// keep replaces the previous outcome.
 func (s *State) keep(o *Outcome) {
 	for i, other := range s.Done {
 		if other.Name() == o.Name() {
@@ -110,7 +110,7 @@ func (s *State) keep(o *Outcome) {
 	s.Done = append(s.Done, o)
 }
 
-// write keeps the state. It is written whatever else has been cancelled.
+// write saves the state, even if the run has been cancelled.
 func (s *State) write(dir string) error {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *State) write(dir string) error {
 	return os.Chmod(name, ownersOnly)
 }
 
-// fingerprint tells whether a combination is the one that was run.
+// fingerprint identifies the settings of a combination.
 func fingerprint(s *Server, c *Client) string {
 	text, err := json.Marshal([]any{s, c})
 	if err != nil {

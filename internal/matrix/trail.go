@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// trailName is the file that names the processes of a run. Of a run that is killed, those that have emptied their environment
-// are known by nothing else.
+// trailName is the file that lists the processes of a run: after it was killed, nothing else
+// identifies those that emptied their environment.
 const trailName = "state.processes"
 
-// trailed is how often that is written, where it has changed.
-const trailed = 500 * time.Millisecond
+// trailInterval is how often changes are written.
+const trailInterval = 500 * time.Millisecond
 
-// trail is processes and when each began: another may have got its number meanwhile.
+// trail is processes and when each began: numbers are reused.
 type trail struct {
 	Boot      string        `json:"boot"`
 	Processes map[int]int64 `json:"processes"`
 }
 
-// readTrail is the processes that a run before has started; nil where the machine has been started anew since.
+// readTrail is the processes of an earlier run; nil if the machine has been restarted since.
 func readTrail(dir string) map[int]int64 {
 	var t trail
 	src, err := os.ReadFile(filepath.Join(dir, trailName))
@@ -31,7 +31,7 @@ func readTrail(dir string) map[int]int64 {
 	return t.Processes
 }
 
-// leaveTrail writes down which processes this program has started since it had those before, until it is told to stop.
+// leaveTrail records the processes that this program starts, until stopped.
 func leaveTrail(dir string, before map[int]bool) (stop func()) {
 	name := filepath.Join(dir, trailName)
 	end, ended := make(chan struct{}), make(chan struct{})
@@ -43,13 +43,13 @@ func leaveTrail(dir string, before map[int]bool) (stop func()) {
 			case <-end:
 				os.Remove(name)
 				return
-			case <-time.After(trailed):
+			case <-time.After(trailInterval):
 			}
 			now := descendants(before)
 			if maps.Equal(now, written) {
 				continue
 			}
-			// In place of the old one at once; a machine that fails takes the processes with it.
+			// Replaced at once; a machine that fails takes the processes with it.
 			text, err := json.Marshal(trail{bootID(), now})
 			if err == nil && os.WriteFile(name+".new", text, ownersOnly) == nil && os.Rename(name+".new", name) == nil {
 				written = now

@@ -17,17 +17,16 @@ import (
 type Planned struct {
 	Name        string
 	Script      string            // for bash, that starts all its servers
-	URL         string            // where clients ask
+	URL         string            // for clients
 	Backend     string            // as bench calls it
 	Deployment  map[string]string // in the words of estimate
 	Concurrency int
 }
 
-// requestsPerClient is how many requests a client of a planned row sends one after another: enough to be steady for most of the
-// time.
+// requestsPerClient of a planned row: enough to be steady for most of the time.
 const requestsPerClient = 8
 
-// OfPlan is a file that measures rows of a plan, each under the load that it was planned for: lengths of a request, in tokens.
+// OfPlan is a file that measures rows of a plan, each under the load that it was planned for.
 func OfPlan(rows []Planned, input, output int) *File {
 	f := &File{}
 	for i := range rows {
@@ -50,7 +49,7 @@ func OfPlan(rows []Planned, input, output int) *File {
 
 func number(n int) Word { return Word(strconv.Itoa(n)) }
 
-// Write writes a file as YAML, which Read reads. What has its usual value is left out.
+// Write writes a file as YAML for Read, without defaults.
 func Write(w io.Writer, f *File) error {
 	y := &yamlWriter{}
 	if len(f.Servers) > 0 {
@@ -98,14 +97,14 @@ func Write(w io.Writer, f *File) error {
 	return err
 }
 
-// yamlWriter writes lines, two blanks to a level.
+// yamlWriter writes lines, indented by two blanks per level.
 type yamlWriter struct{ bytes.Buffer }
 
 func (y *yamlWriter) line(level int, text string) {
 	y.WriteString(strings.Repeat("  ", level) + text + "\n")
 }
 
-// text writes a text; nothing where it is empty. Texts of several lines stand as they are.
+// text writes a text unless it is empty. Texts of several lines become blocks.
 func (y *yamlWriter) text(level int, key, text string) {
 	switch {
 	case text == "":
@@ -119,10 +118,10 @@ func (y *yamlWriter) text(level int, key, text string) {
 	}
 }
 
-// scriptLines can stand as a block as well: names may be of any language.
+// scriptLines may be a block as well: names may be of any language.
 var scriptLines = regexp.MustCompile(`^\S[\t\n\x20-\x7e\x{a0}-\x{2027}\x{202a}-\x{fefe}\x{ff00}-\x{fffd}]*$`)
 
-// plainLines can stand as a block: nothing that would be lost, or steer something.
+// plainLines may be a block: it loses nothing and has no control characters.
 var plainLines = regexp.MustCompile(`^\S[\x20-\x7e\n]*$`)
 
 func (y *yamlWriter) command(c Command) {
@@ -146,7 +145,7 @@ func (y *yamlWriter) command(c Command) {
 	}
 }
 
-// isScript reports whether a word can stand line by line.
+// isScript reports whether a word can be a block.
 func isScript(word string) bool {
 	return strings.HasSuffix(word, "\n") && !strings.HasSuffix(word, "\n\n") && strings.Count(word, "\n") > 1 && scriptLines.MatchString(word)
 }
@@ -175,13 +174,13 @@ func yamlList(all []string) string {
 	return "[" + strings.Join(out, ", ") + "]"
 }
 
-// Texts that say the same without quotes, within brackets, too, and texts that would be something else.
+// Texts that need no quotes, even within brackets, and texts that would be something else.
 var (
 	yamlPlain   = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./+ -]*$`)
 	yamlSpecial = regexp.MustCompile(`(?i)^(null|true|false)$`)
 )
 
-// yamlWord is a word, of which numbers need no quotes.
+// yamlWord is a word; numbers need no quotes.
 func yamlWord(w Word) string {
 	if n, err := strconv.Atoi(string(w)); err == nil && number(n) == w {
 		return string(w)
@@ -189,7 +188,7 @@ func yamlWord(w Word) string {
 	return yamlText(string(w))
 }
 
-// yamlText is a text as YAML has it.
+// yamlText is a text in YAML.
 func yamlText(text string) string {
 	if yamlPlain.MatchString(text) && text == strings.TrimSpace(text) && !yamlSpecial.MatchString(text) {
 		return text

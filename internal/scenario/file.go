@@ -1,5 +1,5 @@
-// Package scenario says how long a batch of requests takes with its prefill on one processor and its decode on another or the
-// same: the GPU alone, the GPU and the CPU beside it, last year's GPU.
+// Package scenario predicts how long a batch of requests takes with prefill on one processor and
+// decode on another or the same: the GPU alone, the GPU and the CPU beside it, last year's GPU.
 package scenario
 
 import (
@@ -18,7 +18,7 @@ import (
 	"throughline/plan"
 )
 
-// File is the scenario format. Tags drive the strict decoder, the JSON Schema and the key list in docs/formats.md.
+// File is the scenario format. Tags drive the decoder, the JSON Schema and docs/formats.md.
 type File struct {
 	Model     string     `json:"model" required:"true" nonempty:"true" doc:"model file, or the name of a built-in one"`
 	Engine    string     `json:"engine" enum:"transformers,none" doc:"what runs the model: transformers launches every kernel by itself and copies the cache at every step; none: fused kernels, no time of a host"`
@@ -47,7 +47,7 @@ func Schema() ([]byte, error) {
 	return document.Schema("Throughline scenario", "scenario.schema.json", &f)
 }
 
-// Is reports whether a file with these keys at its root is one of scenarios.
+// Is reports whether these root keys are those of a scenario file.
 func Is(keys []string) bool {
 	for _, k := range keys {
 		if k == "scenarios" {
@@ -118,7 +118,7 @@ type reader struct {
 	others []*document.File
 }
 
-// locate finds what a reference means.
+// locate finds the file of a reference.
 func (r *reader) locate(at, ref string, set catalogue.Set) (f catalogue.File, ok bool) {
 	if ref == "" {
 		return f, false // it has a problem
@@ -199,10 +199,10 @@ func (r *reader) pair(q *Question, f *File, i int) {
 	q.Pairs = append(q.Pairs, p)
 }
 
-// half is the bytes of a number of 16 bits.
+// half is the bytes of a 16-bit number.
 const half = 2
 
-// formats are those of a deployment: of 32 bits where the weights are.
+// formats of a deployment: 32 bits if the weights are.
 func formats(weights string) deploy.Formats {
 	if weights == "fp32" || weights == "float32" {
 		return deploy.Formats{Weights: weights, Activations: weights, Cache: weights, Comm: weights, Attention: weights, Vector: weights}
@@ -210,7 +210,7 @@ func formats(weights string) deploy.Formats {
 	return deploy.Formats{Weights: weights}
 }
 
-// usualName is the name of a scenario that has none.
+// usualName is the default name of a scenario.
 func (p *Pair) usualName() string {
 	if !p.Split() {
 		return "All-" + p.Decode.name()
@@ -225,7 +225,7 @@ func (s Side) name() string {
 	return s.System.Name
 }
 
-// linked refuses a pair of a CPU and a processor that has no way to its host.
+// linked rejects a pair of a CPU and a processor without a link to its host.
 func (r *reader) linked(at string, p *Pair) {
 	for _, ends := range [][2]*hardware.System{{p.Prefill.System, p.Decode.System}, {p.Decode.System, p.Prefill.System}} {
 		if ends[0].IsHost() && !ends[1].IsHost() && ends[1].Memory2 == nil {
@@ -234,7 +234,7 @@ func (r *reader) linked(at string, p *Pair) {
 	}
 }
 
-// length holds requests to the longest that the model takes.
+// length limits requests to the model's context.
 func (r *reader) length(q *Question) {
 	if q.Model != nil && q.Model.Positions > 0 && q.Input+q.Output > q.Model.Positions {
 		r.doc.Problemf("output", "a request has %d tokens, and %s takes at most %d", q.Input+q.Output, q.Model.Name, q.Model.Positions)

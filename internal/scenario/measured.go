@@ -17,10 +17,10 @@ type Compared struct {
 	Measured, Predicted float64
 }
 
-// Error is how far the prediction lies off, as a share of what was measured.
+// Error of the prediction, relative to the measurement.
 func (c *Compared) Error() float64 { return c.Predicted/c.Measured - 1 }
 
-// part is a time of a scenario: how tables of whole runs and tables of scenarios call it.
+// part is a time of a scenario, by its names in tables of complete runs and of scenarios.
 type part struct {
 	phase, column string
 	of            func(*Row) float64
@@ -32,9 +32,10 @@ var parts = []part{
 	{"decode", "decode_time_s", func(r *Row) float64 { return r.Decode }},
 }
 
-// Compare puts measured times beside predictions. The table has the columns that this command prints as CSV, by the name of
-// the scenario, or those of whole runs, kind,model,params,time_ms, as measure/eager.py writes them: a kind all_gpu, all_cpu or
-// pd_split behind the name of the model, b requests of s tokens and g of output, and a phase. Rows of other runs are passed by.
+// Compare puts measured times beside predictions. The table has the CSV columns of this command, by
+// the name of the scenario, or kind,model,params,time_ms of complete runs, as measure/eager.py
+// writes them: a kind all_gpu, all_cpu or pd_split behind the name of the model, b requests of s
+// tokens and g of output, and a phase. Rows of other runs are skipped.
 func Compare(q *Question, rows []Row, src io.Reader) ([]Compared, error) {
 	c := csvfile.NewReader(src, csvfile.Kept)
 	head, err := c.Read()
@@ -93,7 +94,7 @@ func (c *comparison) add(r *Row, p part, text string, unit float64) error {
 	return nil
 }
 
-// named takes a row that has the name of a scenario.
+// named takes a row with the name of a scenario.
 func (c *comparison) named(record []string) error {
 	for i := range c.rows {
 		r := &c.rows[i]
@@ -111,7 +112,7 @@ func (c *comparison) named(record []string) error {
 	return nil
 }
 
-// run takes a row of a whole run.
+// run takes a row of a complete run.
 func (c *comparison) run(record []string) error {
 	model := record[c.at("model")]
 	place, ok := strings.CutPrefix(record[c.at("kind")], model+"_")
@@ -140,7 +141,7 @@ func (c *comparison) run(record []string) error {
 	return nil
 }
 
-// place is how tables of whole runs call where a scenario runs.
+// place is the name of a pair in tables of complete runs.
 func (p *Pair) place() string {
 	switch {
 	case p.Split():

@@ -15,20 +15,19 @@ import (
 	"throughline/workload"
 )
 
-// Row is what one scenario takes, in seconds.
+// Row is the times of one scenario, in seconds.
 type Row struct {
 	Pair     *Pair
 	Prefill  float64
-	Transfer float64 // of the cache, from the processors of the prefill to those of the decode
+	Transfer float64 // of the cache, from prefill to decode processors
 	Decode   float64
-	Waiting  float64 // of prefill and decode: for the host, which launches kernels
+	Waiting  float64 // of prefill and decode, for the host to launch kernels
 	question *Question
 }
 
-// Total is all of it.
 func (r *Row) Total() float64 { return r.Prefill + r.Transfer + r.Decode }
 
-// PromptRate, OutputRate and Rate are tokens per second: of the prompts in the prefill, of the output in the decode, of both in all.
+// PromptRate, OutputRate and Rate are tokens per second: of prefill, of decode, and of both in all.
 func (r *Row) PromptRate() float64 { return float64(r.question.Requests*r.question.Input) / r.Prefill }
 func (r *Row) OutputRate() float64 { return float64(r.question.Requests*r.question.Output) / r.Decode }
 func (r *Row) Rate() float64 {
@@ -57,7 +56,7 @@ func Rows(q *Question) ([]Row, error) {
 // layout is tensor parallelism alone.
 func (s Side) layout() plan.Split { return plan.Split{DP: 1, PP: 1, TP: s.TP, CP: 1} }
 
-// evaluator prepares a phase of a scenario. Experts lie on all processors of a side in slices, as all of them have all tokens.
+// evaluator prepares a phase, with experts sliced over all processors of a side.
 func (q *Question) evaluator(p *Pair, s Side, phase op.Phase) (*estimate.Evaluator, *plan.Plan, error) {
 	pool := deploy.Pool{System: s.System, Count: 1, Plan: plan.Plan{Layout: plan.Layout{Attention: s.layout(), Pipelined: true}, Batch: plan.Batch{Count: 1, Size: q.Requests}}}
 	of := &pool.Plan
@@ -93,7 +92,7 @@ func (q *Question) prefill(p *Pair, r *Row) error {
 	return nil
 }
 
-// decode adds up a step for each token of the output, with the context that it sees.
+// decode adds up a step per output token, each with its context.
 func (q *Question) decode(p *Pair, r *Row) error {
 	e, of, err := q.evaluator(p, p.Decode, op.Decode)
 	if err != nil {
@@ -109,8 +108,8 @@ func (q *Question) decode(p *Pair, r *Row) error {
 	return nil
 }
 
-// transfer is the time to move the cache of the prompts: between a GPU and its host tensor by tensor, else through the network,
-// which the processors of the smaller side share.
+// transfer is the time to move the cache of the prompts: between a GPU and its host tensor by
+// tensor, else through the network, which the processors of the smaller side share.
 func (q *Question) transfer(p *Pair) float64 {
 	from, to := p.Prefill.System, p.Decode.System
 	bytes := float64(q.Requests) * q.Model.CacheBytes(1, float64(q.Input), p.Precision.Cache)
@@ -129,10 +128,10 @@ func (q *Question) transfer(p *Pair) float64 {
 		device = to
 	}
 	tensors := float64(2 * q.Model.Layers)
-	each, _ := cost.ToHost(device, back, q.eager == nil, bytes/tensors) // the file was checked for the link
+	each, _ := cost.ToHost(device, back, q.eager == nil, bytes/tensors) // the link was checked with the file
 	t := tensors * each
 	if q.eager != nil && to.Memory.New != nil {
-		// What arrives is copied into new memory by one thread.
+		// One thread copies what arrives into new memory.
 		t += bytes / (to.Memory.New.ThreadGBps * assume.Physical.BytesPerGB)
 	}
 	return t

@@ -6,7 +6,7 @@ import (
 	"throughline/internal/table"
 )
 
-// Columns are those of the script that prints such tables, which people pass around.
+// Columns are those of the script that people use for such tables.
 var Columns = []table.Column[*Row]{
 	{Name: "scenario", Title: "Scenario", Value: func(r *Row) any { return r.Pair.Name }},
 	figure("prefill_time_s", "Prefill Time (s)", 0, "%.4f", func(r *Row) float64 { return r.Prefill }),

@@ -6,11 +6,11 @@ import (
 	"throughline/number"
 )
 
-// Verdict is one sentence: whether it is worth it to decode elsewhere.
+// Verdict says in a sentence whether it pays to decode elsewhere.
 func Verdict(rows []Row) string {
-	var split, whole *Row // the fastest of each
+	var split, single *Row // the fastest of each
 	for i := range rows {
-		best := &whole
+		best := &single
 		if rows[i].Pair.Split() {
 			best = &split
 		}
@@ -20,28 +20,28 @@ func Verdict(rows []Row) string {
 	}
 	switch {
 	case split == nil && len(rows) == 1:
-		return fmt.Sprintf("%s takes %s s for all requests.", whole.Pair.Name, seconds(whole.Total()))
+		return fmt.Sprintf("%s takes %s s for all requests.", single.Pair.Name, seconds(single.Total()))
 	case split == nil:
-		slowest := whole
+		slowest := single
 		for i := range rows {
 			if rows[i].Total() > slowest.Total() {
 				slowest = &rows[i]
 			}
 		}
-		return fmt.Sprintf("%s is the fastest with %s s; %s takes %s that.", whole.Pair.Name, seconds(whole.Total()), slowest.Pair.Name, than(slowest, whole))
-	case whole == nil:
+		return fmt.Sprintf("%s is the fastest with %s s; %s takes %s that.", single.Pair.Name, seconds(single.Total()), slowest.Pair.Name, than(slowest, single))
+	case single == nil:
 		return fmt.Sprintf("%s takes %s s; there is no scenario on one system to compare it with.", split.Pair.Name, seconds(split.Total()))
 	}
 	answer := "Not worth it"
-	if split.Total() < whole.Total() {
+	if split.Total() < single.Total() {
 		answer = "Worth it"
 	}
 	return fmt.Sprintf("%s: prefill on %s and decode on %s take %s s, %s %s (%s s); one such prefill keeps up with %s such decodes.",
-		answer, split.Pair.Prefill.name(), split.Pair.Decode.name(), seconds(split.Total()), than(split, whole), whole.Pair.Name, seconds(whole.Total()),
+		answer, split.Pair.Prefill.name(), split.Pair.Decode.name(), seconds(split.Total()), than(split, single), single.Pair.Name, seconds(single.Total()),
 		number.Plain(split.Decode/(split.Prefill+split.Transfer), 2))
 }
 
-// than compares the total of a row with that of another, in front of the name of that.
+// than compares the total of a row with another's, before the name of that.
 func than(r, other *Row) string {
 	ratio := r.Total() / other.Total()
 	switch {

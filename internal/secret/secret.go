@@ -1,5 +1,5 @@
-// Package secret keeps keys and passwords out of what is written and printed: it knows which settings hold them, and replaces
-// their values wherever they appear.
+// Package secret keeps keys and passwords out of what is written and printed: it recognises
+// settings that hold them, and replaces their values wherever they appear.
 package secret
 
 import (
@@ -18,11 +18,11 @@ import (
 // Mask stands in the place of a secret.
 const Mask = "***"
 
-// shortest is the length from which a value is searched for: shorter ones, such as "1" or "true", are found in any text, and
-// are only hidden where they are given.
+// shortest is the length from which a value is searched for: shorter ones, such as "1" or "true",
+// are found in any text, and are only hidden where they are given.
 const shortest = 6
 
-// endings are how a word ends that names a secret: HF_TOKEN, X-Api-Key, PGPASSWORD, DB_PASS, but neither
+// endings of words that name a secret: HF_TOKEN, X-Api-Key, PGPASSWORD, DB_PASS, but neither
 // TOKENIZERS_PARALLELISM nor BYPASS.
 var endings = regexp.MustCompile(`(?i)(token|keys?|secrets?|passwords?|passwd|pwd|passphrase|passcode|credentials?|authorization|auth|cookies?|^pass|^pat)$`)
 
@@ -31,13 +31,13 @@ func Named(name string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' }), endings.MatchString)
 }
 
-// Set is values that nobody may read.
+// Set is values to hide.
 type Set struct {
 	values   []string
 	replacer *strings.Replacer
 }
 
-// Add adds a value; of one like "Bearer KEY", the key by itself, too.
+// Add adds a value; of one like "Bearer KEY", also the key by itself.
 func (s *Set) Add(value string) {
 	value = strings.TrimSpace(value)
 	if _, key, ok := strings.Cut(value, " "); ok {
@@ -72,7 +72,7 @@ func inJSON(text string) string {
 	return strings.Trim(strings.TrimSpace(b.String()), `"`)
 }
 
-// Variable adds the value of a setting whose name says that it is a secret, and is what may be shown of it.
+// Variable adds the value of a secret setting by its name, and returns what may be shown.
 func (s *Set) Variable(name, value string) string {
 	if Named(name) {
 		s.Add(value)
@@ -92,7 +92,7 @@ func (s *Set) Environment(all []string) {
 // userinfo is the user and password of an address, which end at its last @.
 var userinfo = regexp.MustCompile(`(\b[A-Za-z][A-Za-z0-9+.-]*://)([^\s/?#'"]+)@`)
 
-// URL adds the password of an address, and is the address without it.
+// URL adds the password of an address, and returns the address without it.
 func (s *Set) URL(address string) string {
 	return userinfo.ReplaceAllStringFunc(address, func(found string) string {
 		m := userinfo.FindStringSubmatch(found)
@@ -111,7 +111,7 @@ func (s *Set) URL(address string) string {
 	})
 }
 
-// Shown is what may be shown of a text that should be an address, and is none: nothing before its last @.
+// Shown is what may be shown of a malformed address: nothing before its last @.
 func Shown(address string) string {
 	if i := strings.LastIndexByte(address, '@'); i >= 0 {
 		return Mask + address[i:]
@@ -119,7 +119,7 @@ func Shown(address string) string {
 	return address
 }
 
-// login is the password of a user, as curl is given it; two numbers are a user and a group.
+// login is the password of a user, as given to curl; two numbers are a user and a group.
 var login = regexp.MustCompile(`((?:^|\s)(?:-u|--user|--proxy-user)[\s=]+["']?[^\s:"'/]+:)([^\s"']*[^\s"'0-9][^\s"']*)`)
 
 func (s *Set) login(line string) string {
@@ -130,11 +130,11 @@ func (s *Set) login(line string) string {
 	})
 }
 
-// given is a setting within a line: its name, what stands between, and its value, which may be in quotes.
+// given is a setting within a line: its name, a separator, and its value, possibly in quotes.
 var given = regexp.MustCompile(`(-{0,2}[A-Za-z][\w.-]*)(["']?\s*[=:]\s*|\s+)("(?:[^"\\]|\\.)*"|'[^']*'|(?:(?i:bearer|basic|token)\\?\s+)?[^\s"';&|]+)`)
 
-// Line adds the secrets that a command line gives, as assignments, options, headers or in addresses, and is the line without
-// them.
+// Line adds the secrets in a command line, as assignments, options, headers or in addresses, and
+// returns the line without them.
 func (s *Set) Line(line string) string {
 	line = s.login(s.URL(line))
 	var out strings.Builder
@@ -165,7 +165,7 @@ func (s *Set) Line(line string) string {
 	return s.Redact(out.String() + line)
 }
 
-// Words adds the secrets that the words of a command give, values of headers among them, and is the words without them.
+// Words adds the secrets in the words of a command, headers included, and hides them.
 func (s *Set) Words(words []string) []string {
 	out := make([]string, len(words))
 	for i, w := range words {
@@ -200,7 +200,7 @@ func (s *Set) Redact(text string) string {
 	return s.replacer.Replace(text)
 }
 
-// File takes the secrets out of a file, which no one else may read from then on. One that is not there is fine.
+// File hides the secrets in a file, which only its owner may read then. It may be missing.
 func (s *Set) File(name string) error {
 	in, err := os.Open(name)
 	switch {
@@ -210,7 +210,7 @@ func (s *Set) File(name string) error {
 		return err
 	}
 	defer in.Close()
-	out, err := os.CreateTemp(filepath.Dir(name), ".redacted-*") // which only its owner may read
+	out, err := os.CreateTemp(filepath.Dir(name), ".redacted-*") // readable by its owner alone
 	if err != nil {
 		return err
 	}

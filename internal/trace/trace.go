@@ -1,5 +1,5 @@
-// Package trace writes timelines in the trace event format, which ui.perfetto.dev and chrome://tracing show
-// (docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). Events are written as they come.
+// Package trace writes timelines in the trace event format of ui.perfetto.dev and chrome://tracing
+// (docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU), event by event.
 package trace
 
 import (
@@ -10,10 +10,10 @@ import (
 	"strconv"
 )
 
-// MostEvents is how many events a file holds. Viewers take a minute to open a million.
+// MostEvents of a file. Viewers take a minute to open a million.
 const MostEvents = 2_000_000
 
-// Arg is something that is said about an event.
+// Arg is an attribute of an event.
 type Arg struct {
 	Key   string
 	Value any // number or text
@@ -24,7 +24,7 @@ type Writer struct {
 	w      *bufio.Writer
 	line   []byte
 	events int
-	// LeftOut counts events for which there was no more room.
+	// LeftOut counts events beyond MostEvents.
 	LeftOut int
 }
 
@@ -35,7 +35,7 @@ func New(w io.Writer) *Writer {
 	return t
 }
 
-// begin starts an event; false: there is no more room. Names of processes and threads are always written.
+// begin starts an event; false if the file is full, except for names of processes and threads.
 func (t *Writer) begin(ph byte, name string, pid, tid int) bool {
 	if ph != 'M' && t.events >= MostEvents {
 		t.LeftOut++
@@ -60,12 +60,12 @@ func (t *Writer) begin(ph byte, name string, pid, tid int) bool {
 func (t *Writer) text(s string) {
 	quoted, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // a text always has a form
+		panic(err) // texts can always be encoded
 	}
 	t.line = append(t.line, quoted...)
 }
 
-// nanoseconds is the resolution of viewers. What ends when another starts does so after rounding too.
+// nanoseconds is the resolution of viewers. Adjacent spans stay adjacent after rounding.
 func nanoseconds(seconds float64) float64 { return math.Round(seconds * 1e9) }
 
 // time adds a key with a time in microseconds.
@@ -117,8 +117,7 @@ func (t *Writer) Thread(pid, tid int, name string) {
 	t.end([]Arg{{"sort_index", tid}})
 }
 
-// Span is something that a thread did from one time to another. Those of one thread follow each other or lie within each
-// other.
+// Span is an activity of a thread. Those of one thread must follow each other or nest.
 func (t *Writer) Span(pid, tid int, name, category string, start, end float64, args ...Arg) {
 	if !t.begin('X', name, pid, tid) {
 		return
@@ -131,7 +130,7 @@ func (t *Writer) Span(pid, tid int, name, category string, start, end float64, a
 	t.end(args)
 }
 
-// Counter is numbers that hold from a time on. They are drawn over each other.
+// Counter is numbers that hold from a time on, drawn over each other.
 func (t *Writer) Counter(pid int, name string, at float64, values ...Arg) {
 	if !t.begin('C', name, pid, 0) {
 		return
@@ -140,7 +139,7 @@ func (t *Writer) Counter(pid int, name string, at float64, values ...Arg) {
 	t.end(values)
 }
 
-// Close ends the trace, with what is to be said about all of it.
+// Close ends the trace, with attributes of all of it.
 func (t *Writer) Close(about ...Arg) error {
 	t.w.WriteString("\n]")
 	if t.LeftOut > 0 {

@@ -1,5 +1,4 @@
-// Package watch waits for files to change. It looks at them again and again: that works on every file system, and for editors
-// that put a new file in the place of the old one.
+// Package watch waits for files to change, or be replaced, by polling on any file system.
 package watch
 
 import (
@@ -11,18 +10,18 @@ import (
 	"time"
 )
 
-// How often files are looked at, and how long a change must have been over before it counts: a file is not written in one go.
-// A file that is gone has a little longer to come back, which is how some editors save.
+// The polling interval, and how long a change must have settled: a file is not written in one go. A
+// missing file has a little longer to come back, which is how some editors save.
 const (
 	every  = 15 * time.Millisecond
 	settle = 25 * time.Millisecond
 	absent = 60 * time.Millisecond
 )
 
-// State is what files look like from outside.
+// State is the metadata of files.
 type State map[string]stamp
 
-// stamp is a file; the zero value is one that is not there.
+// stamp is that of a file; zero if it does not exist.
 type stamp struct {
 	there    bool
 	size     int64
@@ -30,8 +29,8 @@ type stamp struct {
 	info     fs.FileInfo // of the file itself, not its name
 }
 
-// Look looks at files.
-func Look(names []string) State {
+// Stat reads the state of files.
+func Stat(names []string) State {
 	s := State{}
 	for _, name := range names {
 		info, err := os.Stat(name)
@@ -44,7 +43,7 @@ func Look(names []string) State {
 	return s
 }
 
-// Any reports whether any of the files is there.
+// Any reports whether any of the files exists.
 func (s State) Any() bool {
 	for _, f := range s {
 		if f.there {
@@ -58,7 +57,7 @@ func (a stamp) same(b stamp) bool {
 	return a.there == b.there && a.size == b.size && a.modified.Equal(b.modified) && (!a.there || os.SameFile(a.info, b.info))
 }
 
-// changed are the files that look different now, in order.
+// changed are the files that differ now, in order.
 func (s State) changed(now State) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		if !s[name].same(now[name]) {
@@ -68,7 +67,7 @@ func (s State) changed(now State) (names []string) {
 	return names
 }
 
-// gone reports whether a file that was there is not now.
+// gone reports whether a file has disappeared.
 func (s State) gone(now State) bool {
 	for name := range s {
 		if s[name].there && !now[name].there {
@@ -78,8 +77,7 @@ func (s State) gone(now State) bool {
 	return false
 }
 
-// Wait waits until files no longer look as they did, and have come to rest. It returns their names, or none where the context
-// has ended.
+// Wait returns the names of files that have changed and settled, or none if the context has ended.
 func (s State) Wait(ctx context.Context) (names []string) {
 	files := slices.Collect(maps.Keys(s))
 	tick := time.NewTicker(every)
@@ -91,7 +89,7 @@ func (s State) Wait(ctx context.Context) (names []string) {
 			return nil
 		case <-tick.C:
 		}
-		now := Look(files)
+		now := Stat(files)
 		if len(last.changed(now)) > 0 {
 			last, since = now, time.Now()
 			continue

@@ -49,7 +49,7 @@ func TestWait(t *testing.T) {
 		// Other programs may keep the machine busy: the best of some tries counts.
 		best := time.Hour
 		for range tries {
-			state := Look([]string{a, b})
+			state := Stat([]string{a, b})
 			seen, names := make(chan time.Time), []string(nil)
 			go func() {
 				names = state.Wait(t.Context())
@@ -71,12 +71,12 @@ func TestWait(t *testing.T) {
 		}
 	}
 	// A file that was not there appears, and goes again.
-	state := Look([]string{a, b})
+	state := Stat([]string{a, b})
 	write(b, "new")
 	if names := state.Wait(t.Context()); !slices.Equal(names, []string{b}) {
 		t.Errorf("%v appeared", names)
 	}
-	state = Look([]string{a, b})
+	state = Stat([]string{a, b})
 	if err := os.Remove(b); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestWait(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { time.Sleep(20 * time.Millisecond); cancel() }()
-	if names := Look([]string{a}).Wait(ctx); names != nil {
+	if names := Stat([]string{a}).Wait(ctx); names != nil {
 		t.Errorf("cancelled: %v", names)
 	}
 }

@@ -7,8 +7,7 @@ import (
 	"throughline/workload"
 )
 
-// backlog stores queued requests in a few bytes each: a trace may have millions that arrive faster
-// than they are served.
+// backlog stores queued requests in a few bytes: a trace may have millions that arrive too fast.
 type backlog struct {
 	pages [][]byte // complete entries, oldest first
 	read  int      // bytes consumed of the first page

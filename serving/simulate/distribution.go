@@ -153,8 +153,7 @@ func (d *Distribution) Counts(n int) []float64 {
 	return out
 }
 
-// Above is the share of values above a limit; half of the limit's bucket counts unless values are
-// exact.
+// Above is the share of values above a limit, to half a bucket unless values are exact.
 func (d *Distribution) Above(limit float64) float64 {
 	var n float64
 	if d.buckets != nil {

@@ -51,8 +51,7 @@ func NewLive(o Options, lost func(client int, t float64)) (*Live, error) {
 	return l, nil
 }
 
-// Submit adds a request at its arrival, or now if that has passed; burst ones come with the
-// previous.
+// Submit adds a request at its arrival, or now if that has passed; burst: with the previous.
 func (l *Live) Submit(q workload.Request) error {
 	r := l.run
 	if err := r.fits(&q); err != nil {

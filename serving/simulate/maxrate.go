@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// requestsToJudge requests to judge a rate: with 500, one 11% above what 20,000 sustain passed.
+// requestsToJudge a rate: with 500, one 11% above what 20,000 sustain passed.
 const requestsToJudge = 10_000
 
 // MaxRate finds the highest rate, to 1%, at which the limits hold and the queue does not grow. run
@@ -45,8 +45,7 @@ func MaxRate(run func(rate float64, times int) (*Result, error)) (*Result, error
 
 const leastRate, mostRate = 1e-6, 1e9
 
-// SeekRate brackets the highest rate at which try holds, to a factor; the last that held is
-// highest.
+// SeekRate finds the highest rate at which try holds, to a factor: the last that held.
 func SeekRate(first, within float64, try func(rate float64) (bool, error)) error {
 	low, high := 0.0, math.Inf(1)
 	for rate := first; low == 0 || math.IsInf(high, 1) || high/low > within; {

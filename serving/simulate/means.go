@@ -34,9 +34,8 @@ func (b *BatchMeans) Add(v float64) {
 	}
 }
 
-// Requirements of an interval. Successive requests see the same queue: for an M/D/1 queue at a load
-// of 0.8, batches of one request gave 95% intervals that held the mean in one of three runs of 100
-// requests.
+// Requirements of an interval. Successive requests see the same queue: in an M/D/1 queue at load
+// 0.8, batches of one gave 95% intervals that held the mean in one of three runs of 100 requests.
 const (
 	leastBatch      = 16  // values per batch
 	fewestBatches   = 10  // for a meaningful deviation
@@ -52,8 +51,7 @@ type Interval struct {
 }
 
 // Interval of the mean without the first skip batches; NaN where values are too few or batches too
-// correlated. A remaining correlation r of neighbours widens it: the variance grows by (1 + r)/(1 −
-// r).
+// correlated. A correlation r of neighbours scales the variance by (1 + r)/(1 − r).
 func (b *BatchMeans) Interval(skip int) Interval {
 	list, size := b.sums[skip:], b.size
 	for len(list) >= 2*enoughBatches || size < leastBatch && len(list) >= 2 {
@@ -92,8 +90,7 @@ func (b *BatchMeans) Interval(skip int) Interval {
 	return out
 }
 
-// WarmUp is the number of leading batches, at most half, without which the standard error of the
-// rest is least (MSER, White 1997).
+// WarmUp is the leading batches, at most half, that maximise the precision (MSER, White 1997).
 func (b *BatchMeans) WarmUp() int {
 	best, least := 0, math.Inf(1)
 	n := len(b.sums)

@@ -5,13 +5,11 @@ import (
 	"slices"
 )
 
-// pipe is the stages of a pipeline. Each batch in flight is a server; all pass the same stages in
-// turn.
+// pipe is the stages of a pipeline. Each batch in flight is a server; all pass the same stages.
 //
 // A step alone takes pass seconds through all stages, and pace seconds in the slowest. With equal
-// stages, a step that enters at t leaves at max(t + pass, the last + pace), since it cannot
-// overtake. With unequal stages that holds for equal steps: m under way take max(pass, m · pace)
-// each.
+// stages, one that enters at t leaves at max(t + pass, the last + pace), as it cannot overtake.
+// With unequal stages that holds for equal steps: m of them take max(pass, m · pace) each.
 type pipe struct {
 	stages int
 	chunks bool      // chunks of a prompt follow one another through the stages
@@ -63,8 +61,7 @@ func (p *pipe) enter(t, pass, pace float64) float64 {
 	return p.leaves
 }
 
-// seconds is the time of the step about to start and, in a pipeline, of its slowest stage. Every
-// stage keeps the host equally busy.
+// seconds is the time of the next step and of its slowest stage; all stages keep the host as busy.
 func (s *server) seconds() (pass, pace float64) {
 	mean, stages := s.meanTokens(), 1
 	if s.pipe != nil {

@@ -15,12 +15,10 @@ type Policy struct {
 	// Watermark is the share of blocks that admission keeps free where prompts come first.
 	Watermark   float64
 	PrefixCache bool
-	// SwapSeconds per token to move its cache to or from the host on preemption; 0: it is
-	// recomputed.
+	// SwapSeconds per token moved to or from the host on preemption; 0: it is recomputed.
 	SwapSeconds float64
 
-	// Drafts are the tokens that a decode step verifies besides the next; each is accepted with its
-	// Acceptance if all before it were.
+	// Drafts are verified besides the next token; each is accepted with its Acceptance, in order.
 	Drafts     int
 	Acceptance []float64
 }
@@ -252,8 +250,7 @@ func (r *rank) mixPrompts(t float64) {
 	}
 }
 
-// cachedPrefix returns the leading cached tokens of a job; at least one token remains to be
-// computed.
+// cachedPrefix is the leading cached tokens of a job, short of its last: one must be computed.
 func (r *rank) cachedPrefix(j *job) int {
 	if r.prefix == nil || j.HashTokens == 0 || j.cached > 0 {
 		return 0
@@ -265,8 +262,7 @@ func (r *rank) cachedPrefix(j *job) int {
 	return n * j.HashTokens
 }
 
-// fresh is the number of free blocks that a job takes to be admitted, including idle blocks of its
-// hit.
+// fresh is the free blocks that a job takes to be admitted, including idle blocks of its hit.
 func (r *rank) fresh(j *job, hit, tokens int) int {
 	n := r.room(j, tokens)
 	if hit > 0 {

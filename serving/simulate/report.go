@@ -20,8 +20,7 @@ func (r *Result) Holds() bool { return r.seen().Holds() }
 // Saturated reports whether arrivals exceed the capacity.
 func (r *Result) Saturated() bool { return r.seen().Saturated() }
 
-// Rising reports whether the load still rises at the last arrival without a queue: the run is too
-// short.
+// Rising reports a load that still rises without a queue at the last arrival: the run is too short.
 func (r *Result) Rising() bool { return r.seen().Rising() }
 
 // Block formats the result as sglang.bench_serving does.

@@ -25,9 +25,8 @@ func (r *run) route(to []target, q *workload.Request, turn *int) target {
 		}
 		high = max(high, load)
 	}
-	// SGLang's router: balance_abs_threshold 32 and balance_rel_threshold 1.5 put an even load
-	// before a hit; cache_threshold 0.5 ignores a hit of less than half (sgl-router, cache-aware
-	// policy).
+	// SGLang's router (sgl-router, cache-aware policy): balance_abs_threshold 32 and
+	// balance_rel_threshold 1.5 come before a hit, which cache_threshold 0.5 requires to be half.
 	if r.Routing != deploy.PrefixAware || q.HashTokens == 0 || high-low > 32 && 2*high > 3*low {
 		return to[least]
 	}

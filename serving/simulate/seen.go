@@ -25,16 +25,14 @@ func (r *Seen) Holds() bool {
 // growing is the least growth, as a share of the arrivals, that chance does not explain.
 const growing = 0.03
 
-// Saturated reports whether arrivals exceed the capacity: the queue grows by more than two standard
-// deviations of the number of arrivals.
+// Saturated reports whether the queue grows by more than two standard deviations of the arrivals.
 func (r *Seen) Saturated() bool {
 	present, waiting := r.Trend.Growth()
 	rate := r.arrivals()
 	return r.open() && waiting > growing*rate && present > growing*rate && waiting*r.LastArrival > 2*math.Sqrt(float64(r.Requests))
 }
 
-// Rising reports whether the load still rises at the last arrival without a queue: the run is too
-// short.
+// Rising reports a load that still rises without a queue at the last arrival: the run is too short.
 func (r *Seen) Rising() bool {
 	present, _ := r.Trend.Growth()
 	return r.open() && !r.Saturated() && present > 2*growing*r.arrivals()
@@ -255,13 +253,13 @@ func (r *Seen) Fields() Fields {
 	add("max_output_tokens_per_s", nil)
 	add("max_concurrent_requests", nil)
 	skip := r.First.WarmUp()
-	first, whole := r.First.Interval(skip), r.Latency.Interval(skip)
+	first, latency := r.First.Interval(skip), r.Latency.Interval(skip)
 	_, waiting := r.Trend.Growth()
 	if !r.Saturated() {
 		waiting = 0
 	}
 	add("ttft_ci95_ms", 1e3*first.Half)
-	add("e2e_latency_ci95_ms", 1e3*whole.Half)
+	add("e2e_latency_ci95_ms", 1e3*latency.Half)
 	add("goodput", float64(r.Good)/d)
 	add("limits_hold", r.Holds())
 	add("saturated", r.Saturated())

@@ -195,8 +195,7 @@ func (r *run) next() float64 {
 	return t
 }
 
-// process processes one instant: steps end, caches arrive, orders run, requests arrive, steps
-// start.
+// process handles an instant: steps end, caches arrive, orders run, requests arrive, steps start.
 func (r *run) process(ctx context.Context, t float64) error {
 	if math.IsNaN(t) {
 		return errors.New("a step takes no number of seconds")
@@ -402,8 +401,7 @@ func (r *run) watch(s *server) {
 	}
 }
 
-// poll passes new requests to the schedulers. A step that is scheduled ahead only has those which
-// came before the previous step started.
+// poll passes new requests to the schedulers; a step scheduled ahead misses the latest.
 func (s *server) poll(t float64) {
 	alone := true
 	for _, k := range s.ranks {
@@ -426,7 +424,7 @@ func (s *server) poll(t float64) {
 }
 
 // holdsPrompts reports whether ranks hold back prompts since others have none: at most
-// BalanceSteps, and never where a rank with prompts decodes nothing. As in TensorRT-LLM with
+// BalanceSteps, and never if a rank with prompts decodes nothing. As in TensorRT-LLM with
 // attention_dp_config (tensorrt_llm/_torch/pyexecutor/py_executor.py, _balance_adp_requests; idle
 // ranks decode a dummy).
 func (s *server) holdsPrompts() bool {

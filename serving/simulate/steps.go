@@ -31,8 +31,7 @@ type StepTimes struct {
 // mostBounds is how many bounds the table has axes for.
 const mostBounds = 2
 
-// place is a number of sequences and the mean context between bounds, as bits: these hash several
-// times as fast as floats.
+// place is a number of sequences and mean contexts between bounds, as bits, which hash faster.
 type place struct {
 	sequences, under int32
 	mean             [mostBounds + 1]uint32

@@ -40,8 +40,7 @@ func (r *TableRow) pairs() float64 {
 // pair. A mixed step takes the time of its tokens and pairs, what contexts add to a decode step,
 // and a factor that is interpolated between measured mixed steps.
 type Table struct {
-	// PadDecodes and PadTokens are the captured graph sizes that steps are padded to; larger steps
-	// are not.
+	// PadDecodes and PadTokens are the captured graph sizes that smaller steps are padded to.
 	PadDecodes, PadTokens []int
 
 	batches []decodeRow
@@ -210,8 +209,7 @@ func (t *Table) decode(n, context float64) float64 {
 	return max(s, 0)
 }
 
-// between locates a number of sequences among rows; beyond the last it extrapolates from the last
-// two.
+// between locates a number of sequences among rows, extrapolating from the last two.
 func between(rows []decodeRow, n float64) (i int, part float64) {
 	if len(rows) == 1 || n <= rows[0].sequences {
 		return 0, 0
@@ -233,9 +231,8 @@ func padded(sizes []int, n float64) float64 {
 // tableColumns of a file of steps. One of the last two is required.
 var tableColumns = []string{"n_decode", "sum_ctx", "prefill_tokens", "prefill_seqs", "past_per_seq", "wall_ms", "gpu_ms"}
 
-// ReadTable reads measured steps from CSV with tableColumns; absent ones are 0. Rows of other
-// models are skipped if a name is given, and so are unequal sequences (a kind that ends in
-// "-unequal").
+// ReadTable reads measured steps from CSV with tableColumns; absent ones are 0. It skips rows of
+// other models than the given one, and unequal sequences (a kind that ends in "-unequal").
 func ReadTable(src io.Reader, model string) ([]TableRow, error) {
 	r := csvfile.NewReader(src, csvfile.Kept)
 	header, err := r.Read()

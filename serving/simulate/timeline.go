@@ -56,8 +56,7 @@ func (p *Point) add(q *Point) {
 	p.Tokens += q.Tokens
 }
 
-// Means are the running and waiting requests and used blocks of all ranks, averaged over the
-// interval.
+// Means are the running and waiting requests and used blocks of all ranks over the interval.
 func (p *Point) Means(every float64) (running, waiting, blocks float64) {
 	return p.Running / every, p.Waiting / every, p.Blocks / every
 }

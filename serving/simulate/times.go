@@ -58,8 +58,7 @@ type Times interface {
 	Bounds() []int
 }
 
-// Clock decides when the steps of a server start and end. By default a step starts when the last
-// has ended; a recorded clock replays.
+// Clock decides when steps start and end: by default one after another, or as recorded.
 type Clock interface {
 	Start(step int, ready float64) float64
 	End(step int, start float64, seconds float64) float64

@@ -11,8 +11,7 @@ type move struct {
 	from, to target
 }
 
-// handOver sends the cache of a prompt from a prefill rank to a decode rank; false if the rank
-// itself goes on to decode.
+// handOver sends a prompt's cache from a prefill to a decode rank; false if the rank decodes.
 func (r *run) handOver(k *rank, at int32, t float64) bool {
 	if !r.split() {
 		return false

@@ -285,8 +285,7 @@ func (t *Trial) sample(all []Ended, r *Result) *sample {
 	return s
 }
 
-// margin is the excess of misses over tolerated ones, as a share of these, or of the mean over its
-// limit; 0 is on the limit.
+// margin is the relative excess of misses over tolerated ones, or of the mean over its limit.
 func margin(l *workload.Limit, values []float64) float64 {
 	if l.Seconds == 0 || len(values) == 0 {
 		return -1
