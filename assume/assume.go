@@ -1,66 +1,67 @@
-// Package assume holds the modelling assumptions as data. Each field is one choice that a simulator of this kind has
-// to make; a preset is one consistent set of them.
+// Package assume holds the modelling assumptions as data. Each field is one choice that a simulator
+// of this kind has to make; a preset is one consistent set of them.
 package assume
 
 import "strings"
 
-// Assumptions is one set of modelling choices. The tags name the fields on the command line, and bound their values:
-// numbers are at least 0 and at most 1e18 where they do not say otherwise.
+// Assumptions is one set of modelling choices. The tags name the fields on the command line, and
+// bound their values: numbers are from 0 to 1e18 by default.
 type Assumptions struct {
 	Name string
 
-	// FlopsPerTFlop is what one unit of a system file's "tflops" means, in operations per second.
+	// FlopsPerTFlop is one unit of a system file's "tflops", in operations per second.
 	FlopsPerTFlop float64 `assume:"tflop" bound:"positive" doc:"operations per second in one T of a system file"`
-	// BytesPerGB is what one unit of a system file's "GBps" means, for memory and for networks.
+	// BytesPerGB is one unit of a system file's "GBps", for memory and for networks.
 	BytesPerGB float64 `assume:"gb" bound:"positive" doc:"bytes in one GB of a system file's bandwidths"`
 
-	// Engine: a serving engine runs the deployment. Its facts hold, and times to the first and per output token are what its
+	// Engine: a serving engine with its facts runs the deployment, and TTFT and TPOT are what its
 	// clients see; otherwise they are those of a prefill and of a decode step alone.
 	Engine bool `assume:"engine" doc:"a serving engine runs the deployment; times are what its clients see"`
-	// Pipelined: as many batches as stages are in flight, and the experts of a stage are spread over the processors of
-	// that stage. Otherwise one batch passes through the stages alone, and experts are spread over all processors.
+	// Pipelined: as many batches as stages are in flight, and a stage's experts are spread over its
+	// processors. Otherwise one batch passes through the stages, and experts are spread over all.
 	Pipelined bool `assume:"pipelined" doc:"as many batches as pipeline stages are in flight"`
-	// LeadingDense: the leading dense layers of an expert model are dense; otherwise every layer has experts.
+	// LeadingDense: leading dense layers of an expert model are dense; otherwise all have experts.
 	LeadingDense bool `assume:"leading-dense" doc:"the leading dense layers of an expert model are dense"`
 	// Ends: the embedding, the output projection and sampling take part.
 	Ends bool `assume:"ends" doc:"embedding, output projection and sampling take part"`
-	// TouchedExperts: a step reads the experts that its tokens are expected to visit, which prefer some as in service; otherwise all.
+	// TouchedExperts: a step reads the experts that its tokens should visit, otherwise all.
 	TouchedExperts bool `assume:"touched-experts" doc:"a step reads only the experts its tokens are expected to visit"`
-	// Imbalance: the busiest processor decides how long the experts take, at the load that chance gives it.
+	// Imbalance: the busiest processor decides how long the experts take, at its load by chance.
 	Imbalance bool `assume:"imbalance" doc:"the busiest processor of an expert group decides"`
-	// Borders: groups of processors that do not divide a node cross its borders, and the slowest of them decides. Otherwise
-	// every group is taken to begin where a node begins.
+	// Borders: groups of processors that do not divide a node cross its borders, and the slowest
+	// decides. Otherwise every group is taken to begin where a node begins.
 	Borders bool `assume:"borders" doc:"groups of processors that do not divide a node cross its borders"`
-	// ExpertSpread and ExpertBlocks are the standard deviations of the logarithm of how often experts are visited in service, and
-	// of what neighbouring experts have in common; ExpertDriftPrefill and ExpertDriftDecode those of how it changes from step
-	// to step. They count with TouchedExperts, unless experts are said to be visited alike, and with Imbalance where they are said not to be.
+	// ExpertSpread and ExpertBlocks are the standard deviations of the logarithm of expert visits
+	// in service, and of what neighbouring experts have in common; ExpertDriftPrefill and
+	// ExpertDriftDecode those of its change from step to step. They count with TouchedExperts,
+	// unless visits are set to be even, and with Imbalance where they are set to be uneven.
 	ExpertSpread       float64 `assume:"expert-spread" doc:"standard deviation of the logarithm of visits of experts"`
 	ExpertBlocks       float64 `assume:"expert-blocks" doc:"of what neighbouring eighths of the experts have in common"`
 	ExpertDriftPrefill float64 `assume:"expert-drift-prefill" doc:"of the visits of an expert from step to step, in prefill of 64 prompts"`
 	ExpertDriftDecode  float64 `assume:"expert-drift-decode" doc:"and in decode"`
-	// RebalanceSteps is the steps after which experts with redundant copies are moved to where tokens go; 0: never.
+	// RebalanceSteps is the steps between moves of experts with redundant copies; 0: never.
 	RebalanceSteps float64 `assume:"rebalance-steps" doc:"steps between two moves of experts with redundant copies; 0: none"`
-	// Causal: a token of a prompt attends to those before it and to itself; otherwise to the whole prompt.
+	// Causal: a prompt's token attends to those before it and to itself; otherwise to the prompt.
 	Causal bool `assume:"causal" doc:"prefill attends to earlier tokens only"`
-	// AbsorbPrefill: absorbed latent attention stays absorbed in prefill; otherwise it expands keys and values there, as
-	// serving engines do, unless an indexer picks other tokens for every query.
+	// AbsorbPrefill: absorbed latent attention stays absorbed in prefill; otherwise it expands keys
+	// and values there, as serving engines do, unless an indexer picks tokens for every query.
 	AbsorbPrefill bool `assume:"absorb-prefill" doc:"absorbed latent attention stays absorbed in prefill"`
-	// LatentBookkeeping: the element-wise work around latent attention that the reference sample contains, splitting the
-	// up-projection at every step and adding the two parts of the scores in memory.
+	// LatentBookkeeping: the reference sample's element-wise work around latent attention,
+	// splitting the up-projection at every step and adding the two parts of the scores in memory.
 	LatentBookkeeping bool `assume:"latent-bookkeeping" doc:"latent attention splits weights and adds scores in memory at every step"`
 
-	// FusedAttentionAtMatrixType runs the fused attention of grouped heads at the rate of the matrix type; otherwise
-	// at the rate of the attention type, as the two products of MLA always do.
+	// FusedAttentionAtMatrixType runs fused grouped attention at the rate of the matrix type;
+	// otherwise at that of the attention type, as the two products of MLA always do.
 	FusedAttentionAtMatrixType bool `assume:"fused-at-matrix-type" doc:"fused attention of grouped heads runs at the rate of the matrix type"`
-	// GateElementsPerToken is the size of the element-wise work on the gate values of one token in an expert layer.
+	// GateElementsPerToken is the element-wise work per token on gate values in an expert layer.
 	GateElementsPerToken float64 `assume:"gate-elements" doc:"elements of the gate that an expert layer reads and writes per token"`
-	// ExchangeBuffers: every processor moves buffers for the tokens of its whole expert group through memory.
+	// ExchangeBuffers: every processor moves buffers for the tokens of its whole expert group.
 	ExchangeBuffers bool `assume:"exchange-buffers" doc:"expert exchange buffers hold the tokens of the whole group"`
 
-	// SmallKernels: what stands between products takes part as engines fuse it: quantisation, rotary positions with cache
-	// writes, routing, the choice of the next token, the gates of linear attention.
+	// SmallKernels: work between products takes part as engines fuse it: quantisation, rotary
+	// positions with cache writes, routing, sampling, the gates of linear attention.
 	SmallKernels bool `assume:"small-kernels" doc:"the small kernels between products take part, as engines fuse them"`
-	// WideResidual: between products activations have at least 16 bits, however narrow the numbers are that are multiplied.
+	// WideResidual: activations between products have at least 16 bits, whatever the products.
 	WideResidual bool `assume:"wide-residual" doc:"activations between products have at least 16 bits"`
 	// NarrowIndex: the indexer of sparse attention keeps and scores its keys in 8 bits.
 	NarrowIndex bool `assume:"narrow-index" doc:"the indexer of sparse attention keeps and scores its keys in 8 bits"`
@@ -72,16 +73,16 @@ type Assumptions struct {
 	ReserveGiB     float64 `assume:"reserve-gib" doc:"memory kept for the runtime, in GiB"`
 }
 
-// Compared reports whether predictions with these assumptions have been compared with measurements, by which their bands are known:
-// those of a preset that is to say how things are, changed or not.
+// Compared reports whether predictions with these assumptions were compared with measurements, so
+// that their bands are known: those of the physical preset, changed or not.
 func (a *Assumptions) Compared() bool {
 	preset, _, _ := strings.Cut(a.Name, ",")
 	return preset == Physical.Name
 }
 
-// Reference gives the numbers of the reference tool. Its units are forced by the digits of its published sample:
-// a T of 1024e9, a GB of 2^30. GateElementsPerToken is fitted: 31 elements, read and written once, are what the
-// sample's memory traffic holds beyond the operators that can be named.
+// Reference gives the numbers of the reference tool. The digits of its published sample imply its
+// units: a T of 1024e9, a GB of 2^30. GateElementsPerToken is fitted: 31 elements, read and written
+// once, are the sample's memory traffic beyond the known operators.
 var Reference = Assumptions{
 	Name:                       "reference",
 	FlopsPerTFlop:              1024e9,
@@ -94,12 +95,13 @@ var Reference = Assumptions{
 	MemoryFraction:             1,
 }
 
-// Physical is what hardware and serving engines do. The usable memory is what the engines leave themselves by default:
-// a fraction of 0.9 (vLLM's gpu_memory_utilization), and a reserve of 1 GiB for context and communication buffers,
-// which is an estimate. Experts are visited as those of DeepSeek-V3 in service, by what
-// SGLang's authors print of the balance of ranks (lmsys.org/blog/2025-05-05-large-scale-ep): mean over busiest 0.673 on 8 and 0.55 on
-// 32 ranks with experts in their order; with 32 redundant copies placed by EPLB 0.80 on 32 ranks that prefill, and 0.81 on 72
-// that decode.
+// Physical is what hardware and serving engines do. The usable memory is the engines' default: a
+// fraction of 0.9 (vLLM's gpu_memory_utilization), and a reserve of 1 GiB for context and
+// communication buffers, which is an estimate. Experts are visited as those of DeepSeek-V3 in
+// service, by what SGLang's authors print of the balance of ranks
+// (lmsys.org/blog/2025-05-05-large-scale-ep): mean over busiest 0.673 on 8 and 0.55 on 32 ranks
+// with experts in their order; with 32 redundant copies placed by EPLB 0.80 on 32 ranks that
+// prefill, and 0.81 on 72 that decode.
 var Physical = Assumptions{
 	Name:           "physical",
 	FlopsPerTFlop:  1e12,

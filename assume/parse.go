@@ -11,7 +11,6 @@ import (
 	"throughline/internal/document"
 )
 
-// Presets by name.
 var presets = []Assumptions{Reference, Physical}
 
 // Presets are the names of the presets.
@@ -23,7 +22,8 @@ func Presets() []string {
 	return out
 }
 
-// Parse reads a preset and changes to it, like "physical" or "physical,causal=false,memory-fraction=0.85".
+// Parse reads a preset and changes to it, like "physical" or
+// "physical,causal=false,memory-fraction=0.85".
 func Parse(text string) (*Assumptions, error) {
 	name, changes, changed := strings.Cut(text, ",")
 	name = strings.TrimSpace(name)
@@ -77,7 +77,6 @@ func (a *Assumptions) set(key, value string) error {
 	return nil
 }
 
-// field is the field of a name, and its tags.
 func (a *Assumptions) field(name string) (reflect.Value, reflect.StructTag, bool) {
 	v := reflect.ValueOf(a).Elem()
 	for i := range v.NumField() {

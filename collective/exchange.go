@@ -8,35 +8,36 @@ import (
 	"throughline/hardware/kernel"
 )
 
-// Mode is one way of a library to send tokens to the processors of their experts and to bring back the results. The time is
+// Mode is one way of a library to dispatch tokens to their experts and to combine the results. The
+// time is
 //
 //	latency + (inside^join + outside^join)^(1/join) + message · (messages between nodes)
 //
-// where inside is the bytes that processors of a node pass on at the least of a share of their link and what the kernels
-// copy, and outside the bytes that leave the node at a share of the link to other nodes. The larger join, the better the two
-// overlap.
+// where inside is the bytes that processors of a node forward, at the lesser of a share of their
+// link and the kernels' copy rate, and outside the bytes that leave the node at a share of its
+// link. The larger join, the better the two overlap.
 type Mode struct {
 	Name string `json:"name"`
-	// Tokens of a processor up to which the library takes this mode; 0: any number.
+	// MostTokens is the most tokens per processor for which the library takes this mode; 0: any.
 	MostTokens float64 `json:"most_tokens"`
-	// Collective: one all-to-all of the copies, which the networks of a system price, in place of the formula above.
+	// Collective: one all-to-all of the copies, priced by the system's networks, not the formula.
 	Collective bool `json:"collective"`
-	// Direct: each expert of a token gets a copy. Otherwise each processor that has some of them does and, between nodes,
-	// each node, which passes it on.
+	// Direct: each expert of a token gets a copy. Otherwise each processor with some of them does
+	// and, between nodes, each node, which forwards it.
 	Direct   bool   `json:"direct"`
 	Dispatch Format `json:"dispatch"`
 	Combine  Format `json:"combine"`
-	// Terms of the time; those of a fabric that has its own take their place.
+	// Terms of the time; those of a fabric with its own replace them.
 	Terms
 	Fabrics map[string]Terms `json:"fabrics"`
 	// Slots of measured kernels that give the time where a system has them: dispatch, combine.
 	Slots []string `json:"slots"`
 	Range Range    `json:"range"`
-	// Spread by the tokens of a processor, rising.
+	// Spread by tokens per processor, rising.
 	Spread []Spread `json:"spread"`
 }
 
-// Format is what an element of a token takes on its way, with its share of a scale, and what is added to a token.
+// Format is the bytes of a sent element, with its share of a scale, and of a token's header.
 type Format struct {
 	Element float64 `json:"element_bytes"`
 	Header  float64 `json:"header_bytes"`
@@ -58,8 +59,8 @@ type Range struct {
 	Tokens [2]float64 `json:"tokens"`
 }
 
-// Spread is how far ranks and rounds lie apart: the slowest rank over the mean one, and the standard deviation between rounds
-// as a share, of the mean over ranks and of the slowest one.
+// Spread is how much ranks and rounds vary: the slowest rank over the mean one, and the standard
+// deviation between rounds, as a share, of the mean over ranks and of the slowest.
 type Spread struct {
 	Tokens   float64   `json:"tokens"`
 	Dispatch Variation `json:"dispatch"`
@@ -76,7 +77,7 @@ type Variation struct {
 // Plain is the library of the network formula alone, for hardware that has none.
 const Plain = "plain"
 
-// Mode is the way that the library takes for so many tokens of a processor; nil where it has none of its own.
+// Mode is the library's way for a number of tokens per processor; nil where it has none of its own.
 func (l *Library) Mode(tokens float64) *Mode {
 	for i := range l.Modes {
 		if m := &l.Modes[i]; m.MostTokens == 0 || tokens <= m.MostTokens {
@@ -86,7 +87,7 @@ func (l *Library) Mode(tokens float64) *Mode {
 	return nil
 }
 
-// FabricNames are the networks between nodes that some mode of the library has numbers of its own for, sorted.
+// FabricNames are the networks between nodes for which some mode has its own numbers, sorted.
 func (l *Library) FabricNames() []string {
 	var out []string
 	for i := range l.Modes {
@@ -106,7 +107,7 @@ func (m *Mode) Holds(s *kernel.Shape) bool {
 	return within(float64(s.Group), m.Range.Ranks) && within(s.M, m.Range.Tokens)
 }
 
-// Seconds is the time of one direction between the processors of a system, on a fabric ("": the usual one).
+// Seconds is the time of one direction on a system and a fabric ("": the usual one).
 func (m *Mode) Seconds(sys *hardware.System, fabric string, s *kernel.Shape, f Format) float64 {
 	t := m.Terms
 	if own, ok := m.Fabrics[fabric]; ok {
@@ -127,7 +128,7 @@ func (m *Mode) Seconds(sys *hardware.System, fabric string, s *kernel.Shape, f F
 	return t.Latency*1e-6 + math.Pow(math.Pow(inside, t.Join)+math.Pow(outside, t.Join), 1/t.Join) + t.Message*1e-6*s.M*far
 }
 
-// SpreadAt is the spread for so many tokens, between two numbers that are known by the logarithm.
+// SpreadAt is the spread for a number of tokens, interpolated by logarithm.
 func (m *Mode) SpreadAt(tokens float64) (dispatch, combine Variation) {
 	if len(m.Spread) == 0 {
 		return Variation{Slowest: 1}, Variation{Slowest: 1}

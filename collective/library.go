@@ -12,27 +12,29 @@ import (
 	"throughline/hardware"
 )
 
-// Library is a communication library as data: how it sends messages between nodes, how it exchanges the tokens of experts,
-// and where each number comes from.
+// Library is a communication library as data: how it sends messages between nodes, exchanges tokens
+// between experts, and where each number comes from.
 type Library struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	// Collectives are its protocols by pattern, as the networks of a system file name them.
 	Collectives map[string][]protocol `json:"collectives"`
-	// Modes are its ways to exchange tokens and experts.
+	// Modes are its ways to exchange tokens between experts.
 	Modes   []Mode            `json:"modes"`
 	Sources map[string]string `json:"sources"`
 }
 
-// protocol is one way in which a library runs a collective over several nodes. The time of a message of M bytes in a group
-// of n nodes of p processors is
+// protocol is one way in which a library runs a collective over several nodes. The time of a
+// message of M bytes in a group of n nodes of p processors is
 //
-//	base + inside · (steps within nodes) + between · wire · (steps between nodes) + M · volume / (share · p · bandwidth)
+//	base + inside · (steps within nodes) + between · wire · (steps between nodes)
+//	     + M · volume / (share · p · bandwidth)
 //
-// where the wire is the latency of the network from end to end and its bandwidth that of one processor at the efficiency of
-// the level. A tree climbs p - 1 steps inside and log2(n) between, up and down, and sends every byte twice. A ring has
-// n·p - 1 steps in all, n - 1 of them between nodes, an all-reduce twice as many; it sends as much as the pattern must. An
-// all-to-all or a transfer posts one message to every member on another node.
+// where the wire is the latency of the network from end to end and its bandwidth that of one
+// processor at the efficiency of the level. A tree climbs p - 1 steps inside and log2(n) between,
+// up and down, and sends every byte twice. A ring has n·p - 1 steps in all, n - 1 of them between
+// nodes, an all-reduce twice as many; it sends as much as the pattern must. An all-to-all or a
+// transfer posts one message to every member on another node.
 type protocol struct {
 	Name      string  `json:"name"`
 	Algorithm string  `json:"algorithm"`
@@ -46,7 +48,6 @@ type protocol struct {
 //go:embed libraries
 var libraryFiles embed.FS
 
-// libraries are the built-in ones by name.
 var libraries = func() map[string]*Library {
 	entries, err := libraryFiles.ReadDir("libraries")
 	if err != nil {
@@ -69,7 +70,7 @@ var libraries = func() map[string]*Library {
 	return out
 }()
 
-// LibraryNames are the names of the built-in libraries, sorted.
+// LibraryNames are sorted.
 func LibraryNames() []string {
 	var out []string
 	for name := range libraries {
@@ -85,7 +86,7 @@ func FindLibrary(name string) (*Library, bool) {
 	return l, ok
 }
 
-// protocolsOf are those of a library for a pattern across nodes, none where the formula of the network gives the time.
+// protocolsOf are a library's protocols across nodes; without any the network formula applies.
 func protocolsOf(library string, c hardware.Collective) []protocol {
 	if l := libraries[library]; l != nil {
 		return l.Collectives[c.Key()]
@@ -113,20 +114,19 @@ func (n *Net) choose(out *[maxChoices]line, g leg, message float64) int {
 	return len(g.protocols)
 }
 
-// steps of a protocol within nodes and between them, and how many times over a node sends the message of a processor.
+// steps of a protocol within and between nodes, and how often a node sends a processor's message.
 func (p *protocol) steps(g leg) (inside, between, volume float64) {
-	whole, perNode, nodes := float64(g.whole), float64(g.inside), float64(g.group)
+	members, perNode, nodes := float64(g.members), float64(g.inside), float64(g.group)
 	turns := phases(g.c)
 	switch p.Algorithm {
 	case "tree":
 		return turns * (perNode - 1), turns * float64(bits.Len(uint(g.group-1))), turns
 	case "ring":
 		between = turns * (nodes - 1)
-		return turns*(whole-1) - between, between, turns * (whole - 1) / whole
+		return turns*(members-1) - between, between, turns * (members - 1) / members
 	}
-	// Each processor sends for itself.
 	if g.c == hardware.PointToPoint {
 		return 1, 1, perNode
 	}
-	return whole - perNode, 1, perNode * g.share * (nodes - 1) / nodes
+	return members - perNode, 1, perNode * g.share * (nodes - 1) / nodes
 }

@@ -6,8 +6,8 @@ import (
 	"throughline/hardware"
 )
 
-// topology says how the wiring of a level shapes a collective: how many hops of latency follow one another, and how
-// many times over the volume loads the links of a processor.
+// topology is how the wiring of a level shapes a collective: the hops of latency in sequence, and
+// how many times over the volume loads the links of a processor.
 type topology struct {
 	hops func(c hardware.Collective, group int) float64
 	load func(c hardware.Collective, group, size int) float64
@@ -15,10 +15,11 @@ type topology struct {
 
 // topologies by their names in a system file.
 //
-// A processor's bandwidth is the sum of its links. Reductions and gatherings keep all links busy with neighbours only,
-// so they load them once on every topology; an all-to-all over several hops loads them once per hop. In a full mesh a
-// group of a larger level has only the links to its own members. Point-to-point transfers go to a neighbour; the share
-// of the links that one neighbour gets is data (bandwidth_eff).
+// A processor's bandwidth is the sum of its links. Reductions and gatherings keep all links busy
+// with neighbours only, so they load them once on every topology; an all-to-all over several hops
+// loads them once per hop. In a full mesh a group of a larger level has only the links to its own
+// members. Point-to-point transfers go to a neighbour; its share of the links is data
+// (bandwidth_eff).
 var topologies = map[string]topology{
 	"switch":   {direct(1), once},
 	"fattree":  {direct(3), once}, // leaf, spine, leaf
@@ -60,14 +61,14 @@ var topologies = map[string]topology{
 	},
 }
 
-// direct is the hops where every processor reaches every other in the same number of them. An all-reduce is a
-// reduce-scatter and an all-gather, one after the other.
+// direct is the hops where every processor reaches every other in equally many. An all-reduce is a
+// reduce-scatter followed by an all-gather.
 func direct(hops float64) func(hardware.Collective, int) float64 {
 	return func(c hardware.Collective, _ int) float64 { return phases(c) * hops }
 }
 
-// walk is the hops of a collective that passes along neighbours: steps for each phase of a reduction or gathering, the
-// longest way for an all-to-all, one for a transfer to a neighbour.
+// walk is the hops along neighbours: steps per phase of a reduction or gathering, the longest way
+// for an all-to-all, one for a transfer.
 func walk(c hardware.Collective, steps, longest float64) float64 {
 	switch c {
 	case hardware.PointToPoint:
@@ -87,7 +88,7 @@ func phases(c hardware.Collective) float64 {
 
 func once(hardware.Collective, int, int) float64 { return 1 }
 
-// ownLinks: of the links to all other processors of the level, only those to the group serve it.
+// ownLinks: only the links to the group's own members serve it.
 func ownLinks(c hardware.Collective, group, size int) float64 {
 	if c == hardware.PointToPoint || group >= size {
 		return 1

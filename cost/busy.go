@@ -2,7 +2,7 @@ package cost
 
 import "throughline/op"
 
-// Products is the part that products with weights have in the time of operators.
+// Products is the time of products with weights among operators.
 func (p *Pricer) Products(ops []op.Op) float64 {
 	var t float64
 	for i := range ops {
@@ -13,8 +13,7 @@ func (p *Pricer) Products(ops []op.Op) float64 {
 	return t
 }
 
-// Computing is how long operators keep their units busy, one after another and each as often as it repeats. Communication
-// is left out. This is the inner loop of every search.
+// Computing is the time of operators but communication. This is the inner loop of every search.
 func (p *Pricer) Computing(ops []op.Op) float64 {
 	if p.eager != nil {
 		return p.computingEagerly(ops)
@@ -26,7 +25,7 @@ func (p *Pricer) Computing(ops []op.Op) float64 {
 			if o.Class == op.Comm {
 				continue
 			}
-			// Most run in the first of their kernels, as it was measured: calibrated without its call and its questions.
+			// The common case, calibrated inlined: the first kernel is measured and unchanged.
 			m := o.Module % modulePlaces
 			if first, b := k.bound[m].For(o.Kernels[0]); first != nil && !k.differ {
 				t += o.Repeat * first.Seconds(&k.paces[m][b.Peak%peakPlaces], &o.Shape)
@@ -44,7 +43,7 @@ func (p *Pricer) Computing(ops []op.Op) float64 {
 		}
 		return t
 	}
-	// A plain roofline: no calls.
+	// A plain roofline, inlined.
 	for i := range ops {
 		o := &ops[i]
 		if o.Class == op.Comm {

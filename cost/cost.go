@@ -1,5 +1,4 @@
-// Package cost prices operators on hardware: how long one keeps its unit or its network busy, and which resource bounds
-// it. It knows rates, bytes and messages, not what an attention is, nor what runs beside what.
+// Package cost prices operators on hardware: how long each occupies its unit or network, and why.
 package cost
 
 import (
@@ -15,10 +14,10 @@ import (
 	"throughline/plan"
 )
 
-// Busy is how long one execution of an operator keeps its unit or its network busy, in seconds.
+// Busy is how long one execution of an operator occupies its unit or network, in seconds.
 type Busy struct {
 	Time float64
-	// Displaced is, of communication, the computation that it takes up where it runs beside some.
+	// Displaced is the computation that communication displaces when they overlap.
 	Displaced float64
 }
 
@@ -27,7 +26,7 @@ type Cost struct {
 	Busy
 	Compute float64 // at the rate of its unit
 	Memory  float64 // its traffic at the memory bandwidth
-	Sent    float64 // bytes that communication sends, by the scale of its collective
+	Sent    float64 // bytes of communication, by the scale of its collective
 	Bound   Bound
 }
 
@@ -40,35 +39,35 @@ const (
 	BoundCount
 )
 
-// byteTime is the seconds that a byte takes in memory.
+// byteTime is the seconds per byte of memory traffic.
 type byteTime struct {
 	perByte  float64
 	perCache float64 // of the KV cache
 }
 
-// wholeType is what operators multiply in whose 32 bits are kept. A product of few rows takes as long as a multiprocessor needs to go
-// through its inputs, wholeDepth seconds for each: 11.2, 14.7 and 16.5 us of 4,096, 6,144 and 7,168 inputs by 256 outputs with
-// 20 rows on an H200 (torch 2.11, F.linear in float32), 36, 45 and 505 us with 384, 512 and 8,192 rows of 6,144.
+// fullType is what operators multiply in that keep 32 bits. A product of few rows takes fullDepth
+// seconds per input, which a multiprocessor goes through one by one: 11.2, 14.7 and 16.5 us of
+// 4,096, 6,144 and 7,168 inputs by 256 outputs with 20 rows on an H200 (torch 2.11, F.linear in
+// float32), 36, 45 and 505 us with 384, 512 and 8,192 rows of 6,144.
 const (
-	wholeType  = "float32"
-	wholeDepth = 2.2e-9
+	fullType  = "float32"
+	fullDepth = 2.2e-9
 )
 
-// indexType is what the indexers of sparse attention score in, where a chip has it.
+// indexType is the number type that indexers of sparse attention score in, where a chip has it.
 const indexType = "float8"
 
-// unitPlaces, modulePlaces and peakPlaces are the units, modules and peaks rounded up to a power of two, which makes an index cheap to
-// bound.
+// Units, modules and peaks rounded up to powers of two, which makes bounds checks cheap.
 const (
 	unitPlaces   = 8
 	modulePlaces = 8
 	peakPlaces   = 8
 )
 
-// Pricer prices operators on one system, at one precision, in steps of one phase: those with a prompt run at other clocks.
-// It is built once and used for many plans, and for systems of which numbers change.
+// Pricer prices operators on one system, at one precision, in steps of one phase: prefill runs at
+// other clocks. It is built once and used for many plans and variants of the system.
 type Pricer struct {
-	own    *bool // whether its kernels were measured on the system, once that was asked
+	own    *bool // whether its kernels were measured on the system, once computed
 	prec   plan.Precision
 	assume *assume.Assumptions
 	phase  op.Phase
@@ -76,21 +75,21 @@ type Pricer struct {
 
 	net network
 
-	// Seconds per operation, by the format of a module, and per byte at the efficiency of the flat part of the tables.
+	// Seconds per operation and per byte, at the flat part of the efficiency tables.
 	perFlop [modulePlaces][unitPlaces]float64
 	traffic [op.PhaseCount][op.ClassCount]byteTime
 	// sum: compute and memory time add up instead of overlapping.
 	sum     bool
 	kernels kernels
 
-	slowed op.Op // the last exchange that was slower than those of the tables, as one of more tokens
-	// tile is the seconds that one multiprocessor scores a tile of an indexer against one entry, by its depth; 0: not known.
+	slowed op.Op // the last slowed exchange, as one of more tokens
+	// tile is the seconds of an index tile per entry and element on one multiprocessor; 0: unknown.
 	tile  float64
 	units float64
 
-	// stepped: some efficiency depends on the size of the work. The tables then hold what is not in the numbers above.
+	// stepped: efficiencies depend on the size of the work and are looked up in the tables below.
 	stepped bool
-	// eager is how a framework runs the operators, nil for a serving engine; anew is what that adds to each.
+	// eager describes a framework, nil for a serving engine; anew is what it adds to each operator.
 	eager  *op.Eager
 	anew   newMemory
 	shapes [model.ModuleCount][op.UnitCount]hardware.ShapeTable
@@ -107,9 +106,8 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 	return p, nil
 }
 
-// On makes the pricer one of another system, or of one whose numbers have changed, as if it were new. That takes a
-// fraction of a microsecond and no memory, unless the system has other kernels. Where it fails, for want of a number
-// type, the pricer stays as it was.
+// On moves the pricer to another system, or to changed numbers, in a fraction of a microsecond
+// unless kernels change. On failure, for want of a number type, the pricer stays as it was.
 func (p *Pricer) On(s *hardware.System) error {
 	prec, as := &p.prec, p.assume
 	var matrix [model.ModuleCount]hardware.MatrixEngine
@@ -133,9 +131,9 @@ func (p *Pricer) On(s *hardware.System) error {
 	if !ok {
 		index = attention
 	}
-	whole, ok := s.Matrix[wholeType]
+	full, ok := s.Matrix[fullType]
 	if !ok {
-		whole = attention
+		full = attention
 	}
 	p.system, p.own = s, nil
 	p.anew = p.newMemoryOf(s)
@@ -149,7 +147,7 @@ func (p *Pricer) On(s *hardware.System) error {
 	}
 	p.stepped = len(p.vector) > 1 || len(p.memory) > 1 || len(attention.Efficiency) > 1 || len(index.Efficiency) > 1
 	for m := range matrix {
-		p.shapes[m] = [op.UnitCount]hardware.ShapeTable{op.MatrixUnit: matrix[m].Efficiency, op.AttentionMatrixUnit: attention.Efficiency, op.IndexUnit: index.Efficiency, op.WideUnit: whole.Efficiency}
+		p.shapes[m] = [op.UnitCount]hardware.ShapeTable{op.MatrixUnit: matrix[m].Efficiency, op.AttentionMatrixUnit: attention.Efficiency, op.IndexUnit: index.Efficiency, op.WideUnit: full.Efficiency}
 		p.stepped = p.stepped || len(matrix[m].Efficiency) > 1
 	}
 
@@ -160,18 +158,18 @@ func (p *Pricer) On(s *hardware.System) error {
 			op.AttentionMatrixUnit: rate(attention.TFlops, attention.Calibration),
 			op.VectorUnit:          rate(vector.TFlops, vector.Calibration),
 			op.IndexUnit:           rate(index.TFlops, index.Calibration),
-			op.WideUnit:            rate(whole.TFlops, whole.Calibration),
+			op.WideUnit:            rate(full.TFlops, full.Calibration),
 		}
 	}
 	perByte := 1 / (s.Memory.GBps * as.BytesPerGB * s.Memory.Calibration)
 	if !p.stepped {
-		// With one row in every table its efficiency is a constant, and belongs into the rates.
+		// Tables of one row are constants, and belong to the rates.
 		for m := range matrix {
 			p.perFlop[m][op.MatrixUnit] /= matrix[m].Efficiency[0].Efficiency
 			p.perFlop[m][op.AttentionMatrixUnit] /= attention.Efficiency[0].Efficiency
 			p.perFlop[m][op.VectorUnit] /= vector.Efficiency[0].Efficiency
 			p.perFlop[m][op.IndexUnit] /= index.Efficiency[0].Efficiency
-			p.perFlop[m][op.WideUnit] /= whole.Efficiency[0].Efficiency
+			p.perFlop[m][op.WideUnit] /= full.Efficiency[0].Efficiency
 		}
 		perByte /= s.Memory.Efficiency[0].Efficiency
 	}
@@ -193,7 +191,7 @@ func (p *Pricer) On(s *hardware.System) error {
 func (p *Pricer) Price(o *op.Op) Cost {
 	compute, memory := p.steppedSides(o)
 	if o.Class == op.Comm {
-		// What computation a collective needs is part of its time.
+		// The computation of a collective is part of its time.
 		c := Cost{Memory: memory, Bound: Memory}
 		c.Busy, c.Sent = p.communicate(o)
 		return c
@@ -206,7 +204,7 @@ func (p *Pricer) Price(o *op.Op) Cost {
 	return c
 }
 
-// Time is how long an operator that computes keeps its unit busy.
+// Time is how long an operator that computes occupies its unit.
 func (p *Pricer) Time(o *op.Op) float64 {
 	t := p.unitTime(o)
 	if p.eager != nil {
@@ -215,7 +213,7 @@ func (p *Pricer) Time(o *op.Op) float64 {
 	return t
 }
 
-// unitTime is how long an operator keeps its unit busy, without what a framework adds to it.
+// unitTime is the same without what a framework adds.
 func (p *Pricer) unitTime(o *op.Op) float64 {
 	if p.kernels.set == nil {
 		return p.roofline(o, 0)
@@ -223,8 +221,7 @@ func (p *Pricer) unitTime(o *op.Op) float64 {
 	return p.calibrated(o)
 }
 
-// calibrated is the same where there are kernels: the time of the first of the operator's that is calibrated, which mostly is the first
-// of all.
+// calibrated is the time in the operator's first calibrated kernel, which mostly is its first.
 func (p *Pricer) calibrated(o *op.Op) float64 {
 	k, m, u := &p.kernels, o.Module%modulePlaces, o.Kernels[0]
 	t, b := k.timing(m, u)
@@ -242,7 +239,7 @@ func (p *Pricer) calibrated(o *op.Op) float64 {
 	return seconds
 }
 
-// roofline is the same by the peaks, where no kernel is calibrated, with so much for the launch.
+// roofline is the time by the peaks, plus a launch.
 func (p *Pricer) roofline(o *op.Op, launch float64) float64 {
 	compute, memory := p.steppedSides(o)
 	if p.sum {
@@ -256,7 +253,7 @@ func (p *Pricer) sides(o *op.Op) (compute, memory float64) {
 	t := &p.traffic[o.Phase%op.PhaseCount][o.Class%op.ClassCount]
 	compute = o.Flops * p.perFlop[o.Module%modulePlaces][o.Unit%unitPlaces]
 	if o.Unit == op.WideUnit {
-		compute += o.K * wholeDepth
+		compute += o.K * fullDepth
 	}
 	if o.Kind == op.IndexScores && o.Count > 0 && p.tile > 0 {
 		compute = p.scored(o)
@@ -265,10 +262,9 @@ func (p *Pricer) sides(o *op.Op) (compute, memory float64) {
 	return compute, memory
 }
 
-// scored is how long an indexer takes that scores prompts in Count launches of M rows, each of which sees Rows entries at most and N
-// on average. A multiprocessor takes a tile of rows through all entries that these
-// see, one after another: the fewer tiles a launch has, the fewer multiprocessors work, and no launch is shorter than its
-// longest tile.
+// scored is the time of an indexer that scores prompts in Count launches of M rows, which see Rows
+// entries at most and N on average. A multiprocessor takes a tile through all its entries, so few
+// tiles leave some idle, and no launch is shorter than its longest tile.
 func (p *Pricer) scored(o *op.Op) float64 {
 	waves := math.Ceil(math.Ceil(o.M/op.IndexTile) / p.units)
 	return o.Count * max(o.Rows, waves*o.N) * o.K * p.tile
@@ -284,7 +280,6 @@ func (p *Pricer) steppedSides(o *op.Op) (compute, memory float64) {
 	return compute, memory
 }
 
-// computeEfficiency looks the operator up in the table of its unit.
 func (p *Pricer) computeEfficiency(o *op.Op) float64 {
 	if o.Unit == op.VectorUnit {
 		return p.vector.At(o.Flops / 1e9)
@@ -292,14 +287,14 @@ func (p *Pricer) computeEfficiency(o *op.Op) float64 {
 	return p.shapes[o.Module][o.Unit].At(o.M, o.N, o.K)
 }
 
-// Communicate is how long a communication operator keeps the network busy.
+// Communicate is how long a communication operator occupies the network.
 func (p *Pricer) Communicate(o *op.Op) Busy {
 	b, _ := p.communicate(o)
 	return b
 }
 
-// communicate is how long a communication operator takes, and what it sends. That is counted by the scale of the
-// collective, not less the share that stays on the processor: so the reference tool counts it.
+// communicate returns the time of a communication operator and the bytes it sends: like the
+// reference tool, by the scale of the collective, including the share that stays on the processor.
 func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 	if o.Group < 2 {
 		return Busy{}, 0
@@ -317,7 +312,7 @@ func (p *Pricer) communicate(o *op.Op) (b Busy, sent float64) {
 	return b, sent / slow
 }
 
-// asTimed is an exchange as the tables have one that takes its time: of more tokens, where an engine's is slower.
+// asTimed returns the measured exchange that takes as long: of more tokens, where this is slower.
 func (p *Pricer) asTimed(o *op.Op) *op.Op {
 	slow := o.Slowness()
 	if slow == 1 {
@@ -328,11 +323,11 @@ func (p *Pricer) asTimed(o *op.Op) *op.Op {
 	return &p.slowed
 }
 
-// Idle says whether nothing computes while communication runs, which may then have as many units as it can use.
+// Idle sets whether nothing computes beside communication, which may then use more units.
 func (p *Pricer) Idle(idle bool) { p.kernels.paces[0][kernel.LinkPeak].Idle = idle }
 
-// Contended is how many times as long a communication operator takes beside computation, and the share of the units to which that
-// confines products, whether it runs or not: SGLang leaves the kernels of exchanges for throughput theirs
+// Contended is how much longer a communication operator takes beside computation, and the share of
+// the units left to products throughout: SGLang reserves those of exchanges for throughput
 // (_compute_moe_deepseek_blog_prefill in operations_strategy.py).
 func (p *Pricer) Contended(o *op.Op) (times, units float64) {
 	t := &takes[o.Kernels[0].Slot]
@@ -342,8 +337,7 @@ func (p *Pricer) Contended(o *op.Op) (times, units float64) {
 	return t.contended, 1 - t.units
 }
 
-// Apart is how far apart ranks are that exchange tokens in prefill: the standard deviation of the time in which they compute, as a
-// share of it.
+// Apart is the relative standard deviation of the computing time of ranks in prefill exchanges.
 func (p *Pricer) Apart() float64 {
 	if p.kernels.set == nil {
 		return 0
@@ -351,7 +345,7 @@ func (p *Pricer) Apart() float64 {
 	return barrierShare / slowestOf32
 }
 
-// among is the same among these members, and whether their group crosses a border that it need not.
+// among communicates among members, and reports whether their group crosses a border needlessly.
 func (p *Pricer) among(o *op.Op, m hardware.Members) (b Busy, sent float64, crosses bool) {
 	r := p.net.route(o.Collective, m, o.Moved)
 	sent, crosses = o.Moved*r.scale, r.crosses
@@ -363,7 +357,7 @@ func (p *Pricer) among(o *op.Op, m hardware.Members) (b Busy, sent float64, cros
 	if r.displaces { // most do not
 		d = r.route.Time(o.Moved)
 	}
-	t := p.measured(o, m, r) // by which another route may take the place of this one
+	t := p.measured(o, m, r) // may replace the cached route r
 	if t > 0 {
 		own := takes[o.Kernels[0].Slot].of(t, o.M)
 		if d.Displaced > 0 {
@@ -375,9 +369,8 @@ func (p *Pricer) among(o *op.Op, m hardware.Members) (b Busy, sent float64, cros
 	return Busy{d.Seconds, d.Displaced}, sent, crosses
 }
 
-// measured is the time of a communication operator by its calibrated kernel, 0 where there is none, given its route by the formula of the
-// network.
-func (p *Pricer) measured(o *op.Op, m hardware.Members, r *knownRoute) float64 {
+// measured is the time by the calibrated kernel, 0 without one; r is the formula's route.
+func (p *Pricer) measured(o *op.Op, m hardware.Members, r *cachedRoute) float64 {
 	k := &p.kernels
 	nodes, inside := int(r.nodes), int(r.inside)
 	timing, b := k.sending(o, nodes)
@@ -387,11 +380,11 @@ func (p *Pricer) measured(o *op.Op, m hardware.Members, r *knownRoute) float64 {
 	if b.Nodes > 1 || nodes == 1 {
 		return k.sent(timing, b, o) * p.larger(o, b, m.Group, r)
 	}
-	// Measured within a node only. What happens there is known; the network between the nodes takes its time besides or, where
-	// a library drives it, gives that of the whole, which is no shorter than the part.
+	// Measured within a node only: the network between nodes takes its time besides or, where a
+	// library drives it, that of the whole, which is no shorter than the part inside.
 	outside := p.net.outside(o.Collective, m, o.Moved).time(o.Moved)
 	if b.Ranks == 0 {
-		inside = m.Group // an exchange, which passes on inside what comes from all of its group
+		inside = m.Group // an exchange, which forwards inside what comes from its whole group
 	}
 	if inside < 2 {
 		return outside
@@ -407,23 +400,22 @@ func (p *Pricer) measured(o *op.Op, m hardware.Members, r *knownRoute) float64 {
 	return within + outside
 }
 
-// larger is how much longer a collective takes in a group that is larger than those that were measured: as much as the formula
-// says of its route.
-func (p *Pricer) larger(o *op.Op, b *kernel.Binding, group int, r *knownRoute) float64 {
+// larger is, by the formula, how much longer a collective takes in a group larger than measured.
+func (p *Pricer) larger(o *op.Op, b *kernel.Binding, group int, r *cachedRoute) float64 {
 	most := int(b.Ranks)
 	if most < 2 || group <= most {
 		return 1
 	}
-	formula := r.time(o.Moved) // before another route may take its place
+	formula := r.time(o.Moved) // before another route may replace it
 	return max(1, formula/p.inside(o, most).time(o.Moved))
 }
 
-// inside is the route of a collective if its group was so many consecutive processors.
-func (p *Pricer) inside(o *op.Op, group int) *knownRoute {
+// inside is the route of a collective in a group of consecutive processors.
+func (p *Pricer) inside(o *op.Op, group int) *cachedRoute {
 	return p.net.route(o.Collective, hardware.Members{Group: group, Span: group}, o.Moved)
 }
 
-// HandOn is the time to hand message bytes from one of the stages of a pipeline to the next.
+// HandOn is the time to pass a message from one pipeline stage to the next.
 func (p *Pricer) HandOn(stages hardware.Members, message float64) float64 {
 	if stages.Group == 1 {
 		return 0

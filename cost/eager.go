@@ -6,14 +6,14 @@ import (
 	"throughline/op"
 )
 
-// newMemory is what large results cost that a framework allocates anew every time: the pages are zeroed as they are touched.
+// newMemory is the cost of large results that a framework allocates anew: touched pages are zeroed.
 type newMemory struct {
-	from    float64 // bytes of a result from which on its memory is new
-	perByte float64 // seconds; 0: none is ever new
-	launch  float64 // seconds of a host for each operator that it runs itself
+	from    float64 // bytes of the smallest result in new memory
+	perByte float64 // seconds; 0: memory is never new
+	launch  float64 // seconds of the host per operator that it runs itself
 }
 
-// Eager makes the operators those of a framework that launches them one by one; nil: of a serving engine.
+// Eager prices operators as a framework runs them, one by one; nil as a serving engine does.
 func (p *Pricer) Eager(e *op.Eager) {
 	p.eager = e
 	p.anew = p.newMemoryOf(p.system)
@@ -32,8 +32,8 @@ func (p *Pricer) newMemoryOf(s *hardware.System) (n newMemory) {
 	return n
 }
 
-// eagerly is what an operator takes besides: touching the memory of its result and, where the processor is the host, launching
-// it. The host of a GPU launches beside it, which is a matter of whole steps.
+// eagerly is the time to touch new memory and, where the processor is the host, to launch. The host
+// of a GPU launches beside it, which concerns whole steps.
 func (p *Pricer) eagerly(o *op.Op) float64 {
 	t := p.anew.launch * o.Launches()
 	if o.Output >= p.anew.from {
@@ -52,8 +52,8 @@ func (p *Pricer) computingEagerly(ops []op.Op) (t float64) {
 	return t
 }
 
-// ToHost is the time to copy so many bytes from a processor to the memory of its host, which is pinned or pageable, or back: as it
-// was measured, else at the rate of the second memory tier; false where the system has none.
+// ToHost is the time to copy bytes to the host's pinned or pageable memory, or back: as measured,
+// else at the rate of the second memory tier; false where the system has none.
 func ToHost(s *hardware.System, back, pinned bool, bytes float64) (float64, bool) {
 	if s.Memory2 == nil {
 		return 0, false

@@ -5,7 +5,7 @@ import (
 	"throughline/op"
 )
 
-// Use is the kernel that an operator runs in and its part there; false where it is priced without a calibrated one.
+// Use is the calibrated kernel that an operator runs in and its role; false where there is none.
 func (p *Pricer) Use(o *op.Op) (kernel.Use, bool) {
 	if p.kernels.set == nil {
 		return kernel.Use{}, false

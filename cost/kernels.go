@@ -10,15 +10,13 @@ import (
 	"throughline/plan"
 )
 
-// Peaks of a system file in operations and bytes per second, as kernels are calibrated: whatever a unit means to the
-// formulas of a preset, a measured time stays what it is.
+// Kernels are calibrated in these units of a system file's peaks, whatever a preset's formulas use.
 const (
 	flopsPerTFlop = 1e12
 	bytesPerGB    = 1e9
 )
 
-// kernels are the calibrated ones that a deployment runs, at the peaks of its system: those of the number format of each
-// module.
+// kernels are the calibrated kernels of a deployment, by the number format of each module.
 type kernels struct {
 	set  *kernel.Set // nil: none
 	wide string
@@ -26,27 +24,27 @@ type kernels struct {
 	weightOnly float64
 
 	bound [modulePlaces]*kernel.Bound
-	// library is the product of 16 bits where an engine runs those of 8 in the same library; nil: it does not.
+	// library is the 16-bit product of engines whose 8-bit products run in the same library, or
+	// nil.
 	library [modulePlaces]kernel.Timing
-	// told are the kernels of products of blocks that fall short of those of the tables.
-	told  [modulePlaces]plan.Kernels
-	paces [modulePlaces][peakPlaces]kernel.Pace
+	// blockKernels are the server's kernels of block-scaled products, worse than the tables'.
+	blockKernels [modulePlaces]plan.Kernels
+	paces        [modulePlaces][peakPlaces]kernel.Pace
 
 	formula bool // collectives take that of the network
 
-	// slower: the kernels do less well here than where they were measured, by the kind of kernel, and each takes launch longer.
+	// slower: kernels do less well than where they were measured, by kind, and take launch longer.
 	slower bool
 	slow   [kernel.KindCount]float64
 	launch float64
 
-	// differ: some kernels are others than those of the tables, or do less well.
+	// differ: some kernels are not those of the tables, or do less well.
 	differ bool
 
 	message kernel.Shape // of the communication that is being priced
 }
 
-// on takes the kernels of a system, at its peaks. Only another set, or another choice of number types, has to be bound
-// anew.
+// on takes the kernels of a system at its peaks; only other sets or number types are bound anew.
 func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phase op.Phase) {
 	set := s.Kernels
 	if set == nil {
@@ -58,7 +56,7 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 		k.set, k.wide, k.weightOnly = set, wide, s.Borrowed.WeightOnly
 		k.bind(prec, engine)
 	}
-	// Through a long prefill the clocks are lower, which memory does not feel.
+	// Clocks are lower through a long prefill, which memory does not feel.
 	sustained := 1.0
 	if phase == op.Prefill && set.Sustained > 0 {
 		sustained = set.Sustained
@@ -68,7 +66,7 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 		return kernel.Pace{Flop: 1 / (s.Matrix[numberType].TFlops * flopsPerTFlop * sustained), Byte: perByte}
 	}
 	k.borrow(&s.Borrowed)
-	k.differ = k.slower || k.library != [modulePlaces]kernel.Timing{} || k.told != [modulePlaces]plan.Kernels{}
+	k.differ = k.slower || k.library != [modulePlaces]kernel.Timing{} || k.blockKernels != [modulePlaces]plan.Kernels{}
 	k.formula = s.Networks[0].Formula
 	outside := &s.Networks[min(1, len(s.Networks)-1)]
 	paces := [peakPlaces]kernel.Pace{
@@ -85,7 +83,7 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 	}
 }
 
-// borrow takes over how kernels of another chip do.
+// borrow takes over the efficiencies of kernels measured on another chip.
 func (k *kernels) borrow(b *hardware.Borrowed) {
 	k.slower, k.launch = b.Launch > 0, b.Launch
 	for kind, share := range b.Efficiency {
@@ -96,7 +94,7 @@ func (k *kernels) borrow(b *hardware.Borrowed) {
 	}
 }
 
-// here is the time on this chip of a kernel that takes so long at its peaks. What is fused with another is not launched.
+// here converts a kernel's time to this chip. What is fused with another is not launched.
 func (k *kernels) here(t float64, u kernel.Use) float64 {
 	t *= k.slow[u.Slot.Kind()]
 	if u.Role.Launched() {
@@ -110,9 +108,9 @@ func (k *kernels) bind(prec *plan.Precision, engine bool) {
 	dispatch, combine := prec.Exchanged(engine)
 	for m := range model.ModuleCount {
 		f := k.unpacked(prec.Of(m))
-		k.library[m], k.told[m] = nil, plan.Kernels{}
+		k.library[m], k.blockKernels[m] = nil, plan.Kernels{}
 		if f.Type == narrowType && f.Weight > narrowBytes {
-			k.told[m] = prec.Told
+			k.blockKernels[m] = prec.BlockKernels
 		}
 		if prec.Library && f.Type == narrowType && f.Weight == narrowBytes {
 			k.library[m], _ = k.set.Bind(kernel.Types{Matrix: k.wide, Wide: k.wide}).For(kernel.Use{Slot: kernel.Gemm})
@@ -129,8 +127,7 @@ func (k *kernels) bind(prec *plan.Precision, engine bool) {
 	}
 }
 
-// unpacked is a format as the kernels of the chip read it: where narrow weights are unpacked through memory, as so many bytes as
-// they are worth that way.
+// unpacked is a format as the chip's kernels read it: unpacking weights through memory adds bytes.
 func (k *kernels) unpacked(f plan.Product) plan.Product {
 	wide := hardware.TypeBytes(f.Type)
 	if k.weightOnly > 0 && wide == wideBytes && f.Weight < wide {
@@ -139,16 +136,17 @@ func (k *kernels) unpacked(f plan.Product) plan.Product {
 	return f
 }
 
-// wideBytes is those of an element of 16 bits; narrowType is the type of 8 that products with one scale run in, and its bytes.
+// wideBytes is the size of 16 bits; narrowType is the 8-bit type of products with one scale.
 const (
 	wideBytes   = 2
 	narrowType  = "float8"
 	narrowBytes = 1
 )
 
-// byLibrary is the time of a product of 8 bits in the library that was measured with 16, infinite where none is: that of half as many
-// inputs, at the rate of 8 bits. It loads the same bytes into the same tiles, and an instruction of the matrix unit multiplies 32 bytes
-// of a row of either. Of the products that measure/H200 has of both, by cuBLAS, those of 8 bits take 0.84 to 1.18 times that, 1.03 in the
+// byLibrary is the time of an 8-bit product in the library that was measured with 16 bits, infinite
+// without one: half as many inputs at the rate of 8 bits. It loads the same bytes into the same
+// tiles, and an instruction multiplies 32 bytes of a row of either. Of the products that
+// measure/H200 has of both, by cuBLAS, those of 8 bits take 0.84 to 1.18 times that, 1.03 in the
 // median.
 func (k *kernels) byLibrary(o *op.Op, u kernel.Use) float64 {
 	m := o.Module % modulePlaces
@@ -161,10 +159,10 @@ func (k *kernels) byLibrary(o *op.Op, u kernel.Use) float64 {
 	return k.library[m].Seconds(&pace, &half)
 }
 
-// byTold is the least time of a product of blocks in the kernels that a server runs, 0 where they are those of the tables. Products of few
-// tokens read their weights in the time of the tables.
-func (k *kernels) byTold(o *op.Op, u kernel.Use) (least float64) {
-	t, s := &k.told[o.Module%modulePlaces], &o.Shape
+// byBlockKernels is the least time of a block-scaled product in the server's own kernels, if any.
+// Products of few tokens read their weights in the time of the tables.
+func (k *kernels) byBlockKernels(o *op.Op, u kernel.Use) (least float64) {
+	t, s := &k.blockKernels[o.Module%modulePlaces], &o.Shape
 	if u.Slot != kernel.Gemm || u.Role.Included() {
 		return 0
 	}
@@ -180,7 +178,7 @@ func (k *kernels) byTold(o *op.Op, u kernel.Use) (least float64) {
 // cacheTypes are the number types of a KV cache, by the bytes of an element.
 var cacheTypes = map[float64]string{1: "float8", 2: "bfloat16"}
 
-// wideType is a type of 16 bits that the chip multiplies in, empty where it has none.
+// wideType is a 16-bit type that the chip multiplies in, if any.
 func wideType(s *hardware.System) string {
 	for _, t := range [...]string{"bfloat16", "float16"} {
 		if _, ok := s.Matrix[t]; ok {
@@ -190,8 +188,8 @@ func wideType(s *hardware.System) string {
 	return ""
 }
 
-// timing is the kernel of a use by the format of a module, nil where it is not calibrated. A library that stands in for the products of
-// the tables was measured without the quantisation of what they read.
+// timing returns the calibrated kernel of a use, if any. A library that stands in for the tables'
+// products was measured without quantising their input.
 func (k *kernels) timing(m model.Module, u kernel.Use) (kernel.Timing, *kernel.Binding) {
 	if u.Role == kernel.Quantised && k.library[m] != nil {
 		return nil, nil
@@ -199,7 +197,7 @@ func (k *kernels) timing(m model.Module, u kernel.Use) (kernel.Timing, *kernel.B
 	return k.bound[m].For(u)
 }
 
-// differing is the time of an operator here whose kernel takes so long at the peaks as it was measured.
+// differing is the time of an operator here, given that of its kernel as measured.
 func (k *kernels) differing(seconds float64, o *op.Op, u kernel.Use) float64 {
 	if k.library[o.Module%modulePlaces] != nil {
 		seconds = min(seconds, k.byLibrary(o, u))
@@ -207,11 +205,11 @@ func (k *kernels) differing(seconds float64, o *op.Op, u kernel.Use) float64 {
 	if k.slower {
 		seconds = k.here(seconds, u)
 	}
-	return max(seconds, k.byTold(o, u))
+	return max(seconds, k.byBlockKernels(o, u))
 }
 
-// uncovered is what an operator takes beyond the roofline where no kernel of its kind is calibrated: no product is shorter
-// than a kernel. Element-wise operators belong to whatever they are fused with.
+// uncovered is the least launch time of a product without a calibrated kernel. Element-wise
+// operators belong to whatever they are fused with.
 func (k *kernels) uncovered(o *op.Op) float64 {
 	if o.Class != op.Linear && o.Class != op.BMM || !o.Kernels.Own() {
 		return 0
@@ -219,24 +217,26 @@ func (k *kernels) uncovered(o *op.Op) float64 {
 	return k.bound[o.Module%modulePlaces].Launch
 }
 
-// taken is what kernels of communication take from computation beside them: a share of the units as long as they run, and for
-// sending and receiving all units, so many seconds and so many for each token. Contended is how much longer they take
-// themselves.
+// taken is what communication kernels take from computation: a share of the units while they run,
+// and all units for some seconds plus some per token. Contended is how much longer they run.
 type taken struct{ units, seconds, token, contended float64 }
 
-// of is the computation that a kernel takes up which sends so many tokens in so many seconds.
+// of is the computation displaced by a kernel that sends tokens for a number of seconds.
 func (t *taken) of(seconds, tokens float64) float64 {
 	return t.units*seconds + min(seconds, t.seconds+t.token*tokens)
 }
 
-// takes is what the kernels of DeepEP take. Those for throughput run on 20 (num_sms in deep_ep/buffer.py) of the 132
-// multiprocessors of a Hopper. 16384 tokens of DeepSeek-V3 take 25.8 ms in SGLang's server with even experts in place of 21.6 alone
-// (lmsys.org/blog/2025-05-05-large-scale-ep), 26.8 in DeepSeek's profile in place of 22.3 by its library's printed bandwidths.
+// takes is what the kernels of DeepEP take. Those for throughput run on 20 (num_sms in
+// deep_ep/buffer.py) of the 132 multiprocessors of a Hopper. 16384 tokens of DeepSeek-V3 take 25.8
+// ms in SGLang's server with even experts in place of 21.6 alone
+// (lmsys.org/blog/2025-05-05-large-scale-ep), 26.8 in DeepSeek's profile in place of 22.3 by its
+// library's printed bandwidths.
 //
-// Those for low latency take none while data are on their way (github.com/deepseek-ai/DeepEP, "a hook-based method"), but a kernel
-// sends and another receives. For 8, 64 and 128 tokens of DeepSeek-V3 these take 19.1, 26.6 and 35.7 µs in a dispatch over 16 H20; for
-// 128 tokens those of a combine take 41.0 where those of a dispatch take 39.6 (Ant Group's network team on its work on DeepEP,
-// tables of section 3).
+// Those for low latency take none while data are in flight (github.com/deepseek-ai/DeepEP, "a
+// hook-based method"), but one kernel sends and another receives. For 8, 64 and 128 tokens of
+// DeepSeek-V3 these take 19.1, 26.6 and 35.7 µs in a dispatch over 16 H20; for 128 tokens those of
+// a combine take 41.0 where those of a dispatch take 39.6 (Ant Group's network team on its work on
+// DeepEP, tables of section 3).
 var takes = [kernel.SlotCount]taken{
 	kernel.DispatchNormal:     {units: sendingUnits, contended: 25.8 / 21.6},
 	kernel.CombineNormal:      {units: sendingUnits, contended: 25.8 / 21.6},
@@ -246,17 +246,18 @@ var takes = [kernel.SlotCount]taken{
 
 const sendingUnits = 20.0 / 132
 
-// barrierShare is the time that a rank waits at the barriers in front of both halves of an exchange for throughput, as a share of the
-// rest of the layer: 4.8 of 36.3 ms in SGLang's server with even experts, 4.9 of 42.9 with those of real texts, 4.1 of 34.6 in
-// DeepSeek's profile, each over 32 ranks of four nodes (lmsys.org/blog/2025-05-05-large-scale-ep). The slowest of 32 ranks
-// lags 2.07 standard deviations behind their mean.
+// barrierShare is the time that a rank waits at the barriers of both halves of an exchange for
+// throughput, as a share of the rest of the layer: 4.8 of 36.3 ms in SGLang's server with even
+// experts, 4.9 of 42.9 with those of real texts, 4.1 of 34.6 in DeepSeek's profile, each over 32
+// ranks of four nodes (lmsys.org/blog/2025-05-05-large-scale-ep). The slowest of 32 ranks lags 2.07
+// standard deviations behind their mean.
 const (
 	barrierShare = (4.8/(36.3-4.8) + 4.9/(42.9-4.9) + 4.1/(34.6-4.1)) / 3
 	slowestOf32  = 2.07
 )
 
-// sending is the kernel of a communication operator that spans so many nodes, nil where none is calibrated; the shape of the
-// message is in k. Kernels that were measured on several nodes count for any number of them.
+// sending returns the kernel of a communication operator across nodes, if any, and sets k.message.
+// Kernels measured on several nodes count for any number of them.
 func (k *kernels) sending(o *op.Op, nodes int) (kernel.Timing, *kernel.Binding) {
 	for _, u := range o.Kernels {
 		if t, b := k.bound[0].For(u); t != nil && !(k.formula && b.Ranks > 0) {
@@ -268,7 +269,6 @@ func (k *kernels) sending(o *op.Op, nodes int) (kernel.Timing, *kernel.Binding) 
 	return nil, nil
 }
 
-// sent is the time of the message that is being priced, by the kernel of a communication operator.
 func (k *kernels) sent(timing kernel.Timing, b *kernel.Binding, o *op.Op) float64 {
 	t := timing.Seconds(&k.paces[0][b.Peak%peakPlaces], &k.message)
 	if k.slower {

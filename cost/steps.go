@@ -8,11 +8,10 @@ import (
 // HasSteps reports whether any efficiency depends on the size of the work.
 func (p *Pricer) HasSteps() bool { return p.stepped || p.Calibrated() || !p.net.Flat() }
 
-// Calibrated reports whether operators take the time of calibrated kernels, or of a library that chooses between protocols,
-// whose efficiency changes all along.
+// Calibrated reports whether calibrated kernels or libraries price operators, without flat steps.
 func (p *Pricer) Calibrated() bool { return p.kernels.set != nil || p.net.chooses }
 
-// Quantity is what an efficiency table looks at in an operator.
+// Quantity is what an efficiency table depends on in an operator.
 type Quantity func(o *op.Op) float64
 
 func flops(o *op.Op) float64    { return o.Flops }
@@ -22,8 +21,7 @@ func inputs(o *op.Op) float64   { return o.K }
 func traffic(o *op.Op) float64  { return o.Bytes() }
 func messages(o *op.Op) float64 { return o.Moved * o.Slowness() }
 
-// Thresholds passes on every quantity of an operator that an efficiency table looks at, with each threshold of that
-// table.
+// Thresholds visits each quantity and threshold of an operator's efficiency tables.
 func (p *Pricer) Thresholds(o *op.Op, visit func(q Quantity, threshold float64)) {
 	sizes(p.memory, 1e6, func(t float64) { visit(traffic, t) })
 	switch {
@@ -40,8 +38,7 @@ func (p *Pricer) Thresholds(o *op.Op, visit func(q Quantity, threshold float64))
 	}
 }
 
-// Messages passes on the message sizes at which the efficiency of a collective changes. The levels of the network see a
-// fixed share of a message.
+// Messages visits the message sizes at which the efficiency of a collective changes.
 func (p *Pricer) Messages(c hardware.Collective, m hardware.Members, visit func(threshold float64)) {
 	p.net.Shares(c, m, func(t hardware.SizeTable, share float64) {
 		sizes(t, 1e6/share, visit)

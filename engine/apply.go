@@ -65,9 +65,9 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	d.Precision.ReadsNarrow = d.Assume.Engine && e.Scheduling.ReadsNarrowCache
 	d.Precision.Library = d.Assume.Engine && e.Scheduling.LibraryProducts
 	d.Precision.PrefillBy, d.Precision.DecodeBy = e.asks(&d, true), e.asks(&d, false)
-	d.Precision.Told = plan.Kernels{}
+	d.Precision.BlockKernels = plan.Kernels{}
 	if p, told := e.Products[d.Told.Products]; told && d.Assume.Engine {
-		d.Precision.Told = plan.Kernels{TFlops: p.TFlops, N: p.N, K: p.K, Seconds: p.Seconds}
+		d.Precision.BlockKernels = plan.Kernels{TFlops: p.TFlops, N: p.N, K: p.K, Seconds: p.Seconds}
 	}
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: e.scheduling(&d)}
 	if d.Told.Unprepared {

@@ -158,7 +158,7 @@ func TestToldProducts(t *testing.T) {
 			if e.Name != "sglang" {
 				want = 0
 			}
-			if got := e.Apply(d).Precision.Told; math.Abs(got.TFlops-want) > 0.5 || got.Seconds != 0 {
+			if got := e.Apply(d).Precision.BlockKernels; math.Abs(got.TFlops-want) > 0.5 || got.Seconds != 0 {
 				t.Errorf("%s, %q: %+v, want %g TFLOP/s", e.Name, told, got, want)
 			}
 		}

@@ -14,26 +14,26 @@ import (
 // Confidence is how far a time can be trusted.
 type Confidence struct {
 	Level cost.Level
-	// Kernels is how far off the kernels are together, as a share of the time.
+	// Kernels is the error of all kernels together, as a share of the time.
 	Kernels float64
-	// Band holds the truth four times in five: from the time divided by 1 + Band to the time multiplied by it. It is a rung of
-	// a ladder: bands that differ by less are not known to. 0: nobody has compared such predictions with measurements.
+	// Band holds the truth four times in five, from the time divided to the time multiplied by 1 +
+	// Band. It is a rung of a ladder. 0: such predictions were never compared with measurements.
 	Band float64
 
 	Quantity     Quantity
 	Circumstance Circumstance
 }
 
-// Quantity is a time that is predicted. Each has been compared with measurements of its own.
+// Quantity is a predicted time. Each has been compared with measurements of its own.
 type Quantity uint8
 
 const (
 	PrefillStep Quantity = iota
 	DecodeStep
 	TTFT       // of servers that prefill and decode
-	HandedTTFT // of servers that hand over to others, which decode
+	HandedTTFT // of servers that hand over to decode servers
 	TPOT
-	// The same of servers of which nobody says what they were told.
+	// The same, of servers whose settings are unknown.
 	UntoldTTFT
 	UntoldTPOT
 	QuantityCount
@@ -42,15 +42,15 @@ const (
 // Quantities are their names.
 var Quantities = [QuantityCount]string{"prefill step", "decode step", "TTFT", "TTFT, disaggregated", "TPOT", "TTFT, settings not told", "TPOT, settings not told"}
 
-// Circumstance is what makes whole predictions miss by more than their kernels do.
+// Circumstance is what makes predictions miss by more than their kernels do.
 type Circumstance struct {
-	Experts   bool // which kernel runs them and how evenly they are loaded is known least
-	Drafts    bool // how many of them are accepted depends on what is written
-	Estimated bool // kernels of another chip: so is the software around them
+	Experts   bool // least is known about their kernels and their balance
+	Drafts    bool // how many are accepted depends on the text
+	Estimated bool // kernels, and so software, of another chip
 }
 
-// Width is how far whole predictions of a quantity are off where their kernels are right, four times in five: the logarithm
-// of a share, and what circumstances add to it.
+// Width is how far predictions of a quantity are off with correct kernels, four times in five, as
+// the logarithm of a share, and what circumstances add to it.
 type Width struct {
 	Base      float64 `json:"base"`
 	Experts   float64 `json:"experts,omitempty"`
@@ -58,7 +58,7 @@ type Width struct {
 	Estimated float64 `json:"estimated,omitempty"`
 }
 
-// The numbers of a width, each of which is multiplied by something and added.
+// Terms of a width, each of which is multiplied by something and added.
 const (
 	Base = iota
 	Experts
@@ -67,26 +67,26 @@ const (
 	TermCount
 )
 
-// Terms are what they are multiplied by, in the order of the width.
+// Terms are the factors of a width's terms.
 func (c *Circumstance) Terms() [TermCount]float64 {
-	is := func(so bool) float64 {
-		if so {
+	factor := func(applies bool) float64 {
+		if applies {
 			return 1
 		}
 		return 0
 	}
 	return [TermCount]float64{
-		Base: 1, Experts: is(c.Experts), Drafts: is(c.Drafts),
-		Estimated: is(c.Estimated),
+		Base: 1, Experts: factor(c.Experts), Drafts: factor(c.Drafts),
+		Estimated: factor(c.Estimated),
 	}
 }
 
-// WidthOf is a width of so many numbers.
+// WidthOf makes a width of its terms.
 func WidthOf(n [TermCount]float64) Width {
 	return Width{Base: n[Base], Experts: n[Experts], Drafts: n[Drafts], Estimated: n[Estimated]}
 }
 
-// share is the width in some circumstance.
+// share is the width in a circumstance.
 func (w *Width) share(c *Circumstance) float64 {
 	t := c.Terms()
 	return math.Exp(w.Base*t[Base] + w.Experts*t[Experts] + w.Drafts*t[Drafts] + w.Estimated*t[Estimated])
@@ -112,7 +112,7 @@ var widths = func() (out [QuantityCount]Width) {
 	return out
 }()
 
-// Known is the confidence in a quantity whose kernels are off by so much, at some level.
+// Known is the confidence in a quantity, given the level and the error of its kernels.
 func Known(q Quantity, level cost.Level, kernels float64, c Circumstance) Confidence {
 	c.Estimated = level == cost.Estimated
 	out := Confidence{Level: level, Kernels: kernels, Quantity: q, Circumstance: c}
@@ -120,16 +120,15 @@ func Known(q Quantity, level cost.Level, kernels float64, c Circumstance) Confid
 	return out
 }
 
-// Judge gives the time a band by a width. The error of the kernels and that of the whole have nothing to do with each other.
+// Judge sets the band by a width. The errors of the kernels and of the rest are independent.
 func (c *Confidence) Judge(w *Width) {
 	c.Band = rung(math.Expm1(math.Hypot(c.Kernels, w.share(&c.Circumstance))))
 }
 
-// rungs is the rungs of the ladder of bands to a factor of ten, an eighth apart, as the preferred numbers of ISO 3 are. Finer
-// differences are not known: two halves of the evidence give widths of TTFT and TPOT that differ by a quarter.
+// rungs is the bands per factor of ten, an eighth apart, as the preferred numbers of ISO 3 are: two
+// halves of the evidence give widths of TTFT and TPOT that differ by a quarter.
 const rungs = 20
 
-// rung is the nearest band of the ladder.
 func rung(band float64) float64 {
 	return math.Pow(10, math.Round(rungs*math.Log10(band))/rungs)
 }
@@ -142,7 +141,7 @@ func (c *Confidence) Around(time float64) (low, high float64) {
 	return time / (1 + c.Band), time * (1 + c.Band)
 }
 
-// Span is the band as people read it.
+// Span is the band for people.
 func (c *Confidence) Span() string {
 	if !c.HasBand() {
 		return "(no band)"
@@ -150,15 +149,14 @@ func (c *Confidence) Span() string {
 	return number.Band(c.Band)
 }
 
-// most is the share of the time that must reach a level for the whole to have it. The rest is in the band.
+// most is the share of the time that must reach a level for the total to have it.
 const most = 0.75
 
-// source is what the errors of operators come from: kernels of one class are off together, those of different ones each in
-// its own way.
+// source is what errors come from: kernels of one class are off together, classes independently.
 type source uint8
 
 const (
-	expertProducts = source(op.ClassCount) // of which other kernels are in use than of other products
+	expertProducts = source(op.ClassCount) // which use other kernels than other products
 	sourceCount    = expertProducts + 1
 )
 
@@ -169,7 +167,7 @@ func sourceOf(o *op.Op) source {
 	return source(o.Class)
 }
 
-// trust adds up how far the times of operators can be trusted.
+// trust accumulates how far the times of operators can be trusted.
 type trust struct {
 	total float64
 	wrong [sourceCount]float64     // seconds
@@ -184,7 +182,7 @@ func (t *trust) add(o *Operator, share float64, level cost.Level) {
 	t.at[level] += time
 }
 
-// kernels is the expected error of the whole as a share, and the level that most of the time has.
+// kernels is the expected error of the total as a share, and the level that most of the time has.
 func (t *trust) kernels() (share float64, level cost.Level) {
 	if t.total == 0 {
 		return 0, cost.Estimated

@@ -9,25 +9,25 @@ import (
 	"throughline/schedule"
 )
 
-// Contents is all that a step consists of. Every view of a step is made from it.
+// Contents is everything in a step. Every view of a step is made from it.
 type Contents struct {
 	Estimate
 	*Detail
-	// Operators add up to the step: those that compute or communicate in their order, then what it transfers and waits for.
+	// Operators add up to the step: in their order, then what it transfers and waits for.
 	Operators []Operator
-	// Spans are when each execution of an operator runs, in the order in which they end.
+	// Spans are the executions of operators, in the order in which they end.
 	Spans []schedule.Span
 
 	at map[place]int // of the operators
 }
 
-// place is where an operator lies in a step: its part, and its index in that.
+// place is an operator's part of a step, and its index there.
 type place struct {
 	part  schedule.Part
 	index int
 }
 
-// beside is something that a step may consist of besides operators.
+// beside is something that a step may contain besides operators.
 type beside struct {
 	part        schedule.Part
 	name, block string
@@ -36,7 +36,6 @@ type beside struct {
 	share       func(s *Shares) *float64 // that counts it
 }
 
-// besides are all of them.
 var besides = [...]beside{
 	{schedule.HandOnPart, "stage transfer", "pipeline", "", func(e *Estimate) float64 { return e.TransferTime }, (*Shares).communication},
 	{schedule.MovingPart, "moving experts", "mlp", "", func(e *Estimate) float64 { return e.MovingTime }, (*Shares).waiting},
@@ -44,7 +43,7 @@ var besides = [...]beside{
 	{schedule.LaunchPart, "waiting for launches", "host", "", func(e *Estimate) float64 { return e.LaunchTime }, (*Shares).waiting},
 	{schedule.WaitPart, "waiting for the last stage", "pipeline", "", func(e *Estimate) float64 { return e.WaitTime }, (*Shares).waiting},
 	{schedule.SecondPart, "waiting for the second tier", "memory", "second tier", func(e *Estimate) float64 { return e.OffloadTime }, (*Shares).offload},
-	// What remains of it when the step is over is no part of the step.
+	// What remains of it after the step is not part of the step.
 	{schedule.CachePart, "KV cache handover", "pipeline", "", func(*Estimate) float64 { return 0 }, (*Shares).communication},
 }
 
@@ -77,7 +76,7 @@ func (e *Evaluator) Contents(p *plan.Plan) *Contents {
 	return c
 }
 
-// Operators are those of a step under a plan, as Contents has them, but for when they run.
+// Operators are those of Contents, without their spans.
 func (e *Evaluator) Operators(p *plan.Plan) []Operator {
 	var out Estimate
 	e.Evaluate(p, &out)
@@ -85,7 +84,7 @@ func (e *Evaluator) Operators(p *plan.Plan) []Operator {
 }
 
 // operators are those of the step that was evaluated last.
-func (e *Evaluator) operators(p *plan.Plan, whole *Estimate) (out []Operator) {
+func (e *Evaluator) operators(p *plan.Plan, est *Estimate) (out []Operator) {
 	pricer, unlimited := e.pricer(e.problem.Phase), e.unlimited()
 	net := collective.NewNet(e.system, e.problem.Assume.BytesPerGB)
 	ends := [PartCount]int{}
@@ -93,7 +92,6 @@ func (e *Evaluator) operators(p *plan.Plan, whole *Estimate) (out []Operator) {
 		out, ends[o.Part] = append(out, *o), len(out)+1
 		o = &out[len(out)-1]
 		o.Name, o.Block, o.Peak = o.Kind.String(), blockOf(o), e.problem.peakOf(&o.Op)
-		// What is left of the work itself does not count.
 		if t := unlimited.Price(&o.Op).Time; t >= picosecond {
 			o.Static = min(o.Exposed, o.Time, t)
 		}
@@ -107,7 +105,7 @@ func (e *Evaluator) operators(p *plan.Plan, whole *Estimate) (out []Operator) {
 	}
 	for i := range besides {
 		b := &besides[i]
-		t := b.adds(whole)
+		t := b.adds(est)
 		if t <= 0 {
 			continue
 		}
@@ -120,7 +118,7 @@ func (e *Evaluator) operators(p *plan.Plan, whole *Estimate) (out []Operator) {
 	}
 	for i := range out {
 		o := &out[i]
-		o.Share = o.Takes() / whole.StepTime
+		o.Share = o.Takes() / est.StepTime
 		if o.Class == op.Comm && o.Group > 1 {
 			o.Levels = net.Levels(o.Collective, o.Members())
 		}
@@ -128,7 +126,7 @@ func (e *Evaluator) operators(p *plan.Plan, whole *Estimate) (out []Operator) {
 	return out
 }
 
-// Running is the operator that a span is an execution of; one that adds nothing to the step need not be among those of the step.
+// Running is the operator of a span, even if it adds nothing to the step.
 func (c *Contents) Running(s *schedule.Span) *Operator {
 	for i := range besides {
 		if b := &besides[i]; b.part == s.Part {
@@ -146,7 +144,6 @@ func (c *Contents) Depth() (n int) {
 	return n
 }
 
-// blockOf names the part of the step that an operator belongs to.
 func blockOf(o *Operator) string {
 	switch {
 	case o.Part == DraftPart:

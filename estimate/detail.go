@@ -7,10 +7,10 @@ import (
 	"throughline/schedule"
 )
 
-// Detail is where the time of a step goes under a plan, and how far that can be trusted.
+// Detail is where the time of a step goes, and how far to trust it.
 type Detail struct {
 	Stage Breakdown // one pipeline stage, one step
-	// Comm is the communication of all stages, by what it is for: the time of a step, the bytes of a whole request.
+	// Comm is all communication by purpose: the time of a step, the bytes of a request.
 	Comm [op.TrafficCount]schedule.Comm
 	// Uncovered is the share of the exchanges between experts that the step waits for.
 	Uncovered  float64
@@ -63,10 +63,10 @@ func (b *Breakdown) Exposed() float64 {
 	return b.Block[op.AttentionBlock].Exposed() + b.Block[op.MLPBlock].Exposed()
 }
 
-// Detail says where the time of a step goes under a plan, and how far that can be trusted.
+// Detail is where the time of a step goes under a plan, and how far to trust it.
 func (e *Evaluator) Detail(p *plan.Plan) *Detail { return e.Totals(p).Detail }
 
-// Totals is Contents without operators and when they run.
+// Totals is Contents without operators and spans.
 func (e *Evaluator) Totals(p *plan.Plan) *Contents {
 	c := &Contents{}
 	e.Evaluate(p, &c.Estimate)
@@ -75,10 +75,10 @@ func (e *Evaluator) Totals(p *plan.Plan) *Contents {
 }
 
 // detail is that of the step that was evaluated last.
-func (e *Evaluator) detail(p *plan.Plan, whole *Estimate) *Detail {
+func (e *Evaluator) detail(p *plan.Plan, est *Estimate) *Detail {
 	d := &Detail{}
 	for i := range besides {
-		*besides[i].share(&d.Shares) += besides[i].adds(whole)
+		*besides[i].share(&d.Shares) += besides[i].adds(est)
 	}
 	pricer := e.pricer(e.problem.Phase)
 	var t trust
@@ -104,7 +104,7 @@ func (e *Evaluator) detail(p *plan.Plan, whole *Estimate) *Detail {
 	return d
 }
 
-// part is the operators of a part of what was lowered, and how often a step executes them; nil: the step has no such part.
+// part returns the operators of a part, if the step has it, and how often a step executes them.
 func (e *Evaluator) part(p *plan.Plan, kind PartKind) (list *op.List, times float64) {
 	count := float64(p.Batch.Count)
 	switch {
@@ -119,8 +119,8 @@ func (e *Evaluator) part(p *plan.Plan, kind PartKind) (list *op.List, times floa
 	return nil, 0
 }
 
-// exposed is what an execution of an operator of a part adds to the step, where computation does not cover a share of the exchanges
-// of the layers, and takes pace times as long.
+// exposed is what an execution of an operator adds to the step: of the layers' exchanges the
+// uncovered share, of their computation pace times its time.
 func (e *Evaluator) exposed(kind PartKind, o *op.Op, b cost.Busy, uncovered, pace float64) float64 {
 	t := e.rules.Exposed(o, b)
 	switch {
@@ -132,8 +132,8 @@ func (e *Evaluator) exposed(kind PartKind, o *op.Op, b cost.Busy, uncovered, pac
 	return t * pace
 }
 
-// each passes on the operators of the step that was evaluated last, one after another, with their prices. Of two micro-batches that
-// overlap they are those of one, which a step executes twice as often.
+// each visits the priced operators of the step evaluated last. Of two overlapping micro-batches
+// they are those of one, executed twice as often.
 func (e *Evaluator) each(p *plan.Plan, visit func(*Operator)) {
 	pricer := e.pricer(e.problem.Phase)
 	uncovered, pace := e.work.Uncovered()
@@ -156,14 +156,13 @@ func (e *Evaluator) each(p *plan.Plan, visit func(*Operator)) {
 	}
 }
 
-// beyond is how much faster everything is on a chip where only what has no rate takes time: a second of work is over within
-// a picosecond.
+// beyond speeds up everything that has a rate: a second of work takes a picosecond.
 const (
 	beyond     = 1e12
 	picosecond = 1e-12
 )
 
-// unlimited prices operators on the system of the problem with rates beyond any limit: what they still take is static.
+// unlimited prices operators at rates beyond any limit: what remains is static.
 func (e *Evaluator) unlimited() *cost.Pricer {
 	s := e.system.Clone()
 	for t, rate := range s.Matrix {
@@ -189,7 +188,7 @@ func (e *Evaluator) unlimited() *cost.Pricer {
 func (e *Evaluator) comm(p *plan.Plan, stage *Breakdown) (out [op.TrafficCount]schedule.Comm) {
 	filled, _ := p.Filled(e.problem.Model.Layers)
 	pp, count := filled*float64(p.Attention.PP), float64(p.Batch.Count)
-	steps := 1.0 // that a request takes
+	steps := 1.0 // per request
 	if e.problem.Phase == op.Decode {
 		steps = float64(e.problem.Lengths.Output)
 		if p.Drafts > 0 {
@@ -211,19 +210,18 @@ func (e *Evaluator) comm(p *plan.Plan, stage *Breakdown) (out [op.TrafficCount]s
 	return out
 }
 
-// Shares is where the time of a step goes, in seconds, told in two ways.
+// Shares is where the time of a step goes, in seconds, in two ways.
 type Shares struct {
 	// By part of the model; with Communication and Waiting the step.
 	Attention, MLP, Drafts, Ends float64
 	// Communication is that of all parts, and the transfers between stages.
 	Communication float64
-	// Waiting is for the slowest stage of a pipeline, the slowest rank, experts that move and the host, Offload for the second memory tier.
+	// Waiting is for stages, ranks, moving experts and the host, Offload for the second tier.
 	Waiting, Offload float64
 	// By what bounds it; with Communication, Waiting and Offload the step.
 	Compute, Memory float64
 }
 
-// add adds the time of an operator.
 func (s *Shares) add(o *Operator) {
 	time := o.Takes()
 	switch {
@@ -247,7 +245,7 @@ func (s *Shares) add(o *Operator) {
 	}
 }
 
-// Bound names what takes the largest share of the step, and that share in seconds.
+// Bound names the largest share of the step, and its seconds.
 func (s *Shares) Bound() (name string, seconds float64) {
 	name, seconds = "memory", s.Memory
 	if s.Compute > seconds {

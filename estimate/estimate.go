@@ -1,5 +1,5 @@
-// Package estimate adds up a phase: the time of a step, its memory, its throughput and where the time goes. It chooses
-// nothing. All it says is a function of the problem and the plan.
+// Package estimate adds up a phase: the time of a step, its memory, its throughput and where the
+// time goes, as a function of the problem and the plan.
 package estimate
 
 import (
@@ -26,7 +26,7 @@ type Problem struct {
 	Phase     op.Phase
 	// Offload is what lies in the second memory tier.
 	Offload Offload
-	// Visited is how often experts are visited; nil: as is assumed, and those of all ranks alike.
+	// Visited is how often experts are visited; nil: as assumed, the same on all ranks.
 	Visited *experts.Popularity
 	// Handover is where the KV cache goes after a prefill; nil: it stays.
 	Handover *Handover
@@ -36,26 +36,25 @@ type Problem struct {
 	Acceptance []float64
 }
 
-// Estimate is what one plan does: all that a search compares. Times are in seconds, sizes in bytes. Detail says where the
-// time goes.
+// Estimate is what a search compares: times in seconds, sizes in bytes.
 type Estimate struct {
 	Plan   plan.Plan
 	Memory Memory
 
 	StepTime     float64 // all stages, all micro-batches, drafts
 	StageTime    float64 // the layers of one pipeline stage, one micro-batch
-	TransferTime float64 // of that: handing activations from stage to stage
+	TransferTime float64 // of that: passing activations from stage to stage
 	DraftTime    float64 // of that: drafting tokens
 	EndsTime     float64 // of that: embedding, output projection, sampling
 	WaitTime     float64 // of that: waiting for the slowest stage of a pipeline
-	RanksTime    float64 // of that: waiting for the slowest rank of those that exchange tokens
-	MovingTime   float64 // of that: moving experts to other processors, now and then
+	RanksTime    float64 // of that: waiting for the slowest of the ranks that exchange tokens
+	MovingTime   float64 // of that: moving experts to other processors, averaged over steps
 	LaunchTime   float64 // of that: waiting for a host that launches operators one by one
 	OffloadTime  float64 // of that: waiting for the second memory tier
 	// Latency is the time to the first token in prefill, the mean time per output token in decode.
 	Latency    float64
 	Throughput float64 // tokens per second of all processors: prompt tokens in prefill, output tokens in decode
-	Requests   float64 // requests per second of all processors, the handing over of their cache included
+	Requests   float64 // requests per second of all processors, including cache handovers
 
 	// KV is the transfer of the cache after a prefill with a handover.
 	KV Transfer
@@ -74,5 +73,5 @@ func (m *Memory) WithoutCache() float64 {
 	return m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock] + max(m.Working[op.AttentionBlock], m.Working[op.MLPBlock])
 }
 
-// Total is all of it.
+// Total includes the cache.
 func (m *Memory) Total() float64 { return m.WithoutCache() + m.Cache }

@@ -12,29 +12,29 @@ import (
 	"throughline/workload"
 )
 
-// Evaluator evaluates plans of one problem. What it says depends on the problem and the arguments of the call alone; the
-// memory in which it works makes it unfit for concurrent use.
+// Evaluator evaluates plans of one problem. Results depend on the problem and the arguments alone,
+// but it reuses memory and must not be used concurrently.
 type Evaluator struct {
 	problem Problem
-	group   op.Group // one sequence of a step without drafts; the plan says how many there are
+	group   op.Group // one sequence of a step without drafts; the plan sets their number
 	one     op.Sums  // of that sequence
 	*machinery
 }
 
-// machinery is what does not depend on the lengths of a problem, and the memory to work in.
+// machinery is what does not depend on the lengths of a problem, and reused memory.
 type machinery struct {
 	// First, so that the operators lie at a multiple of 16 bytes: see op.Op.
 	stage, draft, ends workspace
 
 	system  *hardware.System
 	lowerer op.Lowerer
-	pricers [op.PhaseCount]*cost.Pricer // for steps of a phase; that of the other phase when it is first needed
+	pricers [op.PhaseCount]*cost.Pricer // by phase of a step; that of the other phase on demand
 	rules   schedule.Rules
 	moe     bool
-	// handover is the networks of the two ends of a transfer of the cache.
+	// handover is the networks at both ends of a cache transfer.
 	handover []collective.Net
 
-	step op.Step // of sequences of the phase of the problem
+	step op.Step // of sequences of the problem's phase
 	half op.Step // of a micro-batch, where two overlap
 	work schedule.Work
 	runs []op.Run
@@ -77,8 +77,8 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 	return e, nil
 }
 
-// At is an evaluator of the same problem with other lengths. It is cheaper than a new one, and works in the same memory:
-// the two must not be used concurrently.
+// At is an evaluator of the same problem with other lengths. It is cheaper than a new one and
+// shares its memory: the two must not be used concurrently.
 func (e *Evaluator) At(l workload.Lengths) *Evaluator {
 	out := *e
 	out.problem.Lengths = l
@@ -86,7 +86,7 @@ func (e *Evaluator) At(l workload.Lengths) *Evaluator {
 	return &out
 }
 
-// Across makes the cache of an evaluator that At has made go to pools on so many processors in all.
+// Across sets the processors of both pools for the cache handover of an evaluator made by At.
 func (e *Evaluator) Across(span int) *Evaluator {
 	h := *e.problem.Handover
 	h.Span = span
@@ -94,7 +94,7 @@ func (e *Evaluator) Across(span int) *Evaluator {
 	return e
 }
 
-// prepare works out what a sequence of the problem does in a step.
+// prepare computes what a sequence of the problem does in a step.
 func (e *Evaluator) prepare() {
 	p := &e.problem
 	e.group = op.Group{Phase: p.Phase, Sequences: 1, New: 1, Context: float64(p.Lengths.DecodeContext())}
@@ -109,8 +109,7 @@ func (e *Evaluator) prepare() {
 	e.one = s[p.Phase]
 }
 
-// stepOf is the work of one step under a plan: in decode the drafted tokens are verified together with the next one.
-// Nothing is ever added to the other phase.
+// stepOf is the work of one step; in decode, drafts are verified together with the next token.
 func (e *Evaluator) stepOf(p *plan.Plan, out *op.Step) {
 	phase := e.group.Phase % op.PhaseCount
 	w, sequences := &out[phase], float64(p.Sequences(e.moe))
@@ -125,7 +124,6 @@ func (e *Evaluator) stepOf(p *plan.Plan, out *op.Step) {
 	e.lowerer.Add(out, &g)
 }
 
-// pricer prices steps of a phase.
 func (e *Evaluator) pricer(phase op.Phase) *cost.Pricer {
 	if p := e.pricers[phase%op.PhaseCount]; p != nil {
 		return p
@@ -133,7 +131,7 @@ func (e *Evaluator) pricer(phase op.Phase) *cost.Pricer {
 	return e.addPricer(phase)
 }
 
-// addPricer prepares the pricer of the phase that the problem does not have.
+// addPricer prepares the pricer of the other phase.
 func (e *Evaluator) addPricer(phase op.Phase) *cost.Pricer {
 	p := &e.problem
 	pricer, err := cost.NewPricer(e.system, &p.Precision, p.Assume, phase)
@@ -145,8 +143,8 @@ func (e *Evaluator) addPricer(phase op.Phase) *cost.Pricer {
 	return pricer
 }
 
-// TokensPerStep is the output that a decode step with drafts yields on average: the token that is always right, and
-// each draft if it and all before it are accepted.
+// TokensPerStep is the mean output of a decode step with drafts: the token that is always right,
+// and each draft if it and all before it are accepted.
 func TokensPerStep(acceptance []float64, drafts int) float64 {
 	tokens, all := 1.0, 1.0
 	for _, a := range acceptance[:drafts] {
@@ -159,8 +157,7 @@ func TokensPerStep(acceptance []float64, drafts int) float64 {
 // Evaluate fills in what a plan does.
 func (e *Evaluator) Evaluate(p *plan.Plan, out *Estimate) { e.evaluate(p, out, nil) }
 
-// evaluate is Evaluate with a recorder of when operators run; nil: none. What was lowered and priced stays for those
-// who tell more of the same step.
+// evaluate is Evaluate with an optional recorder. What was lowered and priced stays available.
 func (e *Evaluator) evaluate(p *plan.Plan, out *Estimate, rec *schedule.Recorder) {
 	e.evaluations++
 	e.stepOf(p, &e.step)
@@ -176,14 +173,13 @@ func (e *Evaluator) evaluate(p *plan.Plan, out *Estimate, rec *schedule.Recorder
 // Evaluations is how many steps of its phase it has evaluated.
 func (e *Evaluator) Evaluations() int { return e.evaluations }
 
-// Step is the times of any step under a plan, whose batch size does not matter: the step says what a data-parallel rank
-// works on. Each of its micro-batches is such a step.
+// Step is the times of any step of a data-parallel rank, whatever the batch size of the plan.
 func (e *Evaluator) Step(p *plan.Plan, s *op.Step) schedule.Times {
 	e.lower(p, s)
 	var m Memory
 	e.memory(p, &m)
 	e.price(p, s, &m, false)
-	e.work.Cache = 0 // what is handed over belongs to whole prompts
+	e.work.Cache = 0 // handovers belong to complete prompts
 	return e.rules.Step(&e.work, nil)
 }
 
@@ -202,7 +198,6 @@ func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
 	return m
 }
 
-// lower fills the lists of the parts that a step has.
 func (e *Evaluator) lower(p *plan.Plan, s *op.Step) {
 	e.lowerLayers(p, s, &e.stage.list)
 	if p.Drafts > 0 {
@@ -213,7 +208,7 @@ func (e *Evaluator) lower(p *plan.Plan, s *op.Step) {
 	}
 }
 
-// stages are where the stages of a pipeline lie, one of which hands on to the next.
+// stages are the members of a pipeline, one stage of which passes on to the next.
 func (e *Evaluator) stages(p *plan.Plan) hardware.Members {
 	m := hardware.Members{Group: p.Attention.PP, Span: p.StageSpan(e.moe)}
 	if e.problem.Assume.Borders {
@@ -222,7 +217,7 @@ func (e *Evaluator) stages(p *plan.Plan) hardware.Members {
 	return m
 }
 
-// rank is where two ranks of an expert group lie, one of which hands experts to the other.
+// rank is where two ranks of an expert group lie that pass experts to each other.
 func (e *Evaluator) rank(p *plan.Plan) hardware.Members {
 	m := hardware.Members{Group: 2, Span: p.Experts.EP * p.Experts.TP}
 	if e.problem.Assume.Borders {
@@ -231,7 +226,7 @@ func (e *Evaluator) rank(p *plan.Plan) hardware.Members {
 	return m
 }
 
-// price prices what was lowered into the work of a step. What only a recorder needs is left out unless there is one.
+// price prices the lowered operators; what only a recorder needs is left out unless recorded.
 func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	pricer, w := e.pricer(s.Phase()), &e.work
 	w.Stages, w.Batches, w.Drafts, w.Pipelined, w.Underway = p.Attention.PP, p.Batch.Count, p.Drafts, p.Pipelined, p.Underway()
@@ -267,9 +262,9 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	}
 }
 
-// launching is how long the host of a processor takes for a step that it launches: operator by operator with a framework, and in
-// a decode step that has more tokens than are captured; piece by piece where graphs end at every attention. A processor that is the
-// host itself launches what it then computes, which is in the time of the operators.
+// launching is how long the host takes to launch a step: operator by operator with a framework or
+// for decode steps larger than captured; piece by piece where graphs end at every attention. Where
+// the processor is the host, launches are in the time of the operators.
 func (e *Evaluator) launching(p *plan.Plan, s *op.Step) float64 {
 	switch {
 	case e.problem.Eager != nil && e.system.IsHost():
@@ -306,8 +301,7 @@ func (e *Evaluator) launches(p *plan.Plan) float64 {
 	return float64(p.Batch.Count) * n
 }
 
-// pass prices the operators of a list. Collectives that add nothing to a step, and how long single operators compute,
-// matter for a recorder only.
+// pass prices a list. Only a recorder needs silent collectives and times of single operators.
 func (e *Evaluator) pass(pricer *cost.Pricer, s *workspace, overlap plan.Overlap, recorded bool, out *schedule.Pass) {
 	ops := e.communicating(pricer, s, recorded, out)
 	if recorded {
@@ -323,7 +317,7 @@ func (e *Evaluator) pass(pricer *cost.Pricer, s *workspace, overlap plan.Overlap
 	out.Computing = pricer.Computing(ops)
 }
 
-// communicating prices the collectives of a list, and returns all of its operators.
+// communicating prices the collectives of a list, and returns all its operators.
 func (e *Evaluator) communicating(pricer *cost.Pricer, s *workspace, recorded bool, out *schedule.Pass) []op.Op {
 	ops, comms := s.list.All(), s.list.Comms()
 	busy := s.busy[:len(ops)]
@@ -338,7 +332,7 @@ func (e *Evaluator) communicating(pricer *cost.Pricer, s *workspace, recorded bo
 	return ops
 }
 
-// memory is what a processor must hold of what was lowered, all in the first tier.
+// memory is what a processor must hold of the lowered operators, all in the first tier.
 func (e *Evaluator) memory(p *plan.Plan, m *Memory) {
 	for b := range op.BlockCount {
 		m.Weights[b], m.Working[b] = residence(e.stage.list.Of(b))
@@ -364,7 +358,7 @@ func (m *Memory) add(list *op.List) {
 
 // residence is the parameters of a block, and the largest result of its operators.
 func residence(ops []op.Op) (weights, working float64) {
-	var most uint64 // the bits of numbers that are not negative are in their order, and compared without a guess or a wait
+	var most uint64 // bits of non-negative numbers compare like the numbers, without branches
 	for i := range ops {
 		weights += ops[i].Repeat * ops[i].Resident
 		most = max(most, math.Float64bits(ops[i].Output))
@@ -372,7 +366,7 @@ func residence(ops []op.Op) (weights, working float64) {
 	return weights, math.Float64frombits(most)
 }
 
-// total tells what the times of a step mean for those who wait for it.
+// total derives latency and rates from the times of a step.
 func (e *Evaluator) total(t *schedule.Times, out *Estimate) {
 	p := &out.Plan
 	out.StepTime, out.StageTime, out.TransferTime, out.DraftTime = t.Step, t.Stage, t.HandOn, t.Draft
@@ -410,15 +404,15 @@ func expertWeights(list *op.List) (bytes float64) {
 	return bytes
 }
 
-// stageMessage is the activations that a processor of one stage hands to the next, in bytes.
+// stageMessage is the bytes that a processor of one stage passes to the next.
 func (e *Evaluator) stageMessage(p *plan.Plan, s *op.Step) float64 {
 	tokens := s.Tokens() / float64(p.Attention.Context())
 	return tokens * float64(e.problem.Model.Hidden) * e.problem.Precision.Comm
 }
 
-// CacheOf is the KV cache of one processor at the end of the phase. All layers are counted, not only those of the
-// stage: so the reference tool does. In a pipeline a stage keeps its own layers for every batch in flight, which is as
-// much, or a little more where the stages are not equal.
+// CacheOf is the KV cache of one processor at the end of the phase, of all layers, as in the
+// reference tool. In a pipeline a stage keeps its own layers for every batch in flight, which is as
+// much or, with unequal stages, a little more.
 func (e *Evaluator) CacheOf(p *plan.Plan) float64 {
 	m := e.problem.Model
 	tokens := float64(e.problem.Lengths.Final())

@@ -5,7 +5,6 @@ import "throughline/op"
 // Offload is the shares of the weights and of the KV cache that lie in the second memory tier.
 type Offload struct{ Weights, Cache float64 }
 
-// offload moves shares of the memory to the second tier.
 func (m *Memory) offload(o Offload) {
 	if o == (Offload{}) {
 		return

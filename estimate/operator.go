@@ -12,10 +12,10 @@ import (
 	"throughline/schedule"
 )
 
-// Operator is what a step consists of: an operator with its price, a transfer or a wait. Every view of a step reads a list of
-// these. Work and times are those of one execution, times in seconds.
+// Operator is an operator with its price, a transfer or a wait. Every view of a step reads a list
+// of these. Work and times are of one execution, times in seconds.
 type Operator struct {
-	op.Op // of a wait nothing but that it comes once
+	op.Op // of a wait only Repeat is set
 	cost.Cost
 	Fused Fused
 	Peak  Peak
@@ -23,19 +23,19 @@ type Operator struct {
 	Name    string
 	Block   string // attention, mlp, draft, ends, pipeline, host, memory
 	Part    schedule.Part
-	Batches float64 // micro-batches that overlap, each of which has it
-	Times   float64 // that a step executes it, one after another
-	Exposed float64 // what an execution adds to the step; of exchanges that overlap, on average
-	Static  float64 // of Exposed, what no faster unit, memory or network would shorten: launches, floors of kernels, hops
-	Share   float64 // of the step that all executions take
-	Levels  []int   // of the network that a communication uses
+	Batches float64 // overlapping micro-batches, each of which has it
+	Times   float64 // executions in a step, one after another
+	Exposed float64 // what an execution adds to the step; of overlapping exchanges, on average
+	Static  float64 // the part of Exposed that no faster unit, memory or network would shorten: launches, floors of kernels, hops
+	Share   float64 // of the step, all executions together
+	Levels  []int   // network levels of a communication
 
-	// Lane of the operator, Start of its first execution and End of its last, from the start of the step.
+	// Lane of the operator, Start of its first execution and End of its last, within the step.
 	Lane       schedule.Lane
 	Start, End float64
 }
 
-// Engines of operators. What waits has none.
+// Engines of operators. Waits have none.
 const (
 	Cube   = "cube"
 	Vector = "vector"
@@ -49,7 +49,6 @@ type Peak struct {
 	Bytes         float64 // of the memory per second
 }
 
-// peakOf is the engine that an operator runs on.
 func (p *Problem) peakOf(o *op.Op) Peak {
 	if o.Class == op.Comm {
 		return Peak{Engine: Comm}
@@ -74,16 +73,16 @@ func (p *Problem) peakOf(o *op.Op) Peak {
 // Takes is the seconds of the step that all executions take.
 func (o *Operator) Takes() float64 { return o.Times * o.Exposed }
 
-// Executions is how often a stage executes it for one batch: in its layers, and in micro-batches that overlap.
+// Executions is how often a stage executes it per batch, over layers and overlapping micro-batches.
 func (o *Operator) Executions() float64 { return o.Batches * o.Repeat }
 
 // Waits reports whether the step neither computes nor communicates meanwhile.
 func (o *Operator) Waits() bool { return o.Peak.Engine == "" }
 
-// Computes reports whether it does neither wait nor communicate.
+// Computes reports whether it neither waits nor communicates.
 func (o *Operator) Computes() bool { return !o.Waits() && o.Class != op.Comm }
 
-// Computed is its operations, but for those that a communication does on its way.
+// Computed is its operations, except those of communication.
 func (o *Operator) Computed() float64 {
 	if o.Class == op.Comm {
 		return 0
@@ -99,12 +98,12 @@ func (o *Operator) Traffic() float64 {
 	return o.Bytes()
 }
 
-// Work is the operations and bytes of its kernel, those of operators that are fused with it included.
+// Work is the operations and bytes of its kernel, including operators fused with it.
 func (o *Operator) Work() (flops, bytes float64) {
 	return o.Flops + o.Fused.Flops, o.Bytes() + o.Fused.Bytes
 }
 
-// Use is what its kernel reaches of the peak rate of its engine, and of the memory bandwidth. Only what computes reaches any.
+// Use is the shares of its engine's peak rate and of the memory bandwidth that its kernel reaches.
 func (o *Operator) Use() (ofPeak, ofBandwidth float64) {
 	if !o.Computes() || o.Exposed == 0 {
 		return 0, 0
@@ -113,7 +112,7 @@ func (o *Operator) Use() (ofPeak, ofBandwidth float64) {
 	return flops / (o.Exposed * o.Peak.Flops), bytes / (o.Exposed * o.Peak.Bytes)
 }
 
-// Utilisation is the share of the peak of its engine, or of the bandwidth where memory bounds it, that its kernel reaches.
+// Utilisation is the share of its engine's peak or, if memory-bound, of the bandwidth.
 func (o *Operator) Utilisation() float64 {
 	ofPeak, ofBandwidth := o.Use()
 	if o.Bound == cost.Memory {
@@ -122,8 +121,8 @@ func (o *Operator) Utilisation() float64 {
 	return ofPeak
 }
 
-// BoundBy names what decides how long it takes: compute, memory, network; hidden, where computation covers all of a
-// communication; nothing where there is no one to send to, or where the step waits.
+// BoundBy names what bounds it: compute, memory, network; hidden, where computation covers all of a
+// communication; empty for waits and groups of one.
 func (o *Operator) BoundBy() string {
 	switch {
 	case o.Waits(), o.Class == op.Comm && o.Group < 2:
@@ -138,7 +137,7 @@ func (o *Operator) BoundBy() string {
 	return "memory"
 }
 
-// Dimensions is the shape of a product, or the group and the networks of a communication, in numbers that a function writes.
+// Dimensions is the shape of a product, or the group and the networks of a communication.
 func (o *Operator) Dimensions(number func(float64) string) string {
 	switch {
 	case o.Class == op.Comm && len(o.Levels) > 0:
@@ -157,13 +156,13 @@ func (o *Operator) Dimensions(number func(float64) string) string {
 	return ""
 }
 
-// Fused is the work of other operators that is done within the time of one: its kernel does theirs as well.
+// Fused is the work of other operators that its kernel does as well.
 type Fused struct {
 	Flops float64 // on the same unit
 	Bytes float64
 }
 
-// fuse adds what operators do within the kernels of others to those that are charged with the time.
+// fuse adds work done within the kernels of others to the operators charged with the time.
 func fuse(ops []Operator, pricer *cost.Pricer) {
 	charged, ahead := map[kernel.Slot]*Operator{}, map[kernel.Slot][]*Operator{}
 	for i := range ops {
@@ -192,7 +191,7 @@ func fuse(ops []Operator, pricer *cost.Pricer) {
 	}
 }
 
-// take adds to an operator what another one does within its kernel; nil: to none.
+// take adds to an operator, if any, what another one does within its kernel.
 func (o *Operator) take(other *Operator) {
 	if o == nil || o.Repeat != other.Repeat {
 		return
@@ -201,17 +200,17 @@ func (o *Operator) take(other *Operator) {
 		o.Fused.Flops += other.Flops
 	}
 	if o.Class == op.Vector {
-		// What an element-wise kernel hands from one operator to the next stays on the chip; its shape says what it moves.
+		// Element-wise kernels keep intermediate results on the chip; Moved is what they move.
 		o.Fused.Bytes = o.Moved - o.Bytes()
 		return
 	}
 	o.Fused.Bytes += other.Bytes()
 }
 
-// give leaves an operator without work: that is done in the kernel of another, and what it takes itself is a launch.
+// give leaves an operator only its launch: another's kernel does its work.
 func (o *Operator) give() { o.Fused.Flops, o.Fused.Bytes = -o.Flops, -o.Bytes() }
 
-// transfer is an operator that hands something on among processors.
+// transfer is an operator that passes something on among processors.
 func transfer(m hardware.Members) (out Operator) {
 	out.Class, out.Collective, out.Peak = op.Comm, hardware.PointToPoint, Peak{Engine: Comm}
 	out.Group, out.Span, out.World = int32(m.Group), int32(m.Span), int32(m.World)

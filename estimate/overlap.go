@@ -9,8 +9,8 @@ import (
 	"throughline/schedule"
 )
 
-// overlapOf is how the exchanges of a step overlap under a plan. The kernels that let a single batch overlap are those of
-// decode: github.com/sgl-project/sglang/pull/9660 changes the low-latency combine of DeepEP.
+// overlapOf is how exchanges of a step overlap. A single batch only does so in decode:
+// github.com/sgl-project/sglang/pull/9660 changes the low-latency combine of DeepEP.
 func overlapOf(p *plan.Plan, s *op.Step) plan.Overlap {
 	if p.Overlap == plan.SingleBatch && s.Phase() == op.Prefill {
 		return plan.NoOverlap
@@ -18,15 +18,15 @@ func overlapOf(p *plan.Plan, s *op.Step) plan.Overlap {
 	return p.Overlap
 }
 
-// Busiest is the load of the busiest rank of the experts in units of the mean, in a step under a plan: in a layer on average, and in
-// each, or in as many as stand for all; nil where layers do not differ.
+// Busiest is the load of the busiest expert rank over the mean, averaged over layers and by layer,
+// or for a sample of layers; nil where layers do not differ.
 func (e *Evaluator) Busiest(p *plan.Plan) (mean float64, byLayer []float64) {
 	e.stepOf(p, &e.step)
-	e.lowerLayers(p, &e.step, &e.stage.list) // of half batches where two overlap
+	e.lowerLayers(p, &e.step, &e.stage.list) // half batches where two overlap
 	return e.lowerer.Busiest(), e.lowerer.BusiestByLayer()
 }
 
-// lowerLayers fills a list with the layers of a stage. Two micro-batches are equal: the operators are those of one.
+// lowerLayers fills a list with the layers of a stage, for one of two equal micro-batches.
 func (e *Evaluator) lowerLayers(p *plan.Plan, s *op.Step, list *op.List) {
 	if p.Overlap == plan.TwoBatch {
 		for phase := range s {
@@ -37,16 +37,16 @@ func (e *Evaluator) lowerLayers(p *plan.Plan, s *op.Step, list *op.List) {
 	e.lowerer.Stage(p, s, list)
 }
 
-// sendingShare is the processors of a chip that the exchange of a single batch takes: 3 of the 132 of a Hopper
-// (sglang/srt/batch_overlap/single_batch_overlap.py, compute_overlap_args).
+// sendingShare is the multiprocessors that the exchange of a single batch takes: 3 of the 132 of a
+// Hopper (sglang/srt/batch_overlap/single_batch_overlap.py, compute_overlap_args).
 const sendingShare = 3.0 / 132
 
-// blocks cuts the operators of the layers where they exchange tokens between experts.
+// blocks cuts the layers' operators where they exchange tokens between experts.
 func (e *Evaluator) blocks(pricer *cost.Pricer, overlap plan.Overlap, out *schedule.Pass) {
 	e.runs = e.stage.list.AppendRuns(e.runs[:0])
 	out.Overlap, out.Runs, out.Blocks = overlap, e.runs, e.cut[:len(e.runs)]
 	out.Computing = 0
-	left := 1.0 // of the units, that products have at all times
+	left := 1.0 // of the units, always available to products
 	if overlap == plan.TwoBatch {
 		for _, j := range slices.Backward(out.Comms) { // exchanges are alike, and among the last
 			if o := &out.Ops[j]; o.Exchanges() {
@@ -55,12 +55,12 @@ func (e *Evaluator) blocks(pricer *cost.Pricer, overlap plan.Overlap, out *sched
 			}
 		}
 	}
-	comms := out.Comms // of the runs that are left, in their order
+	comms := out.Comms // of the remaining runs, in their order
 	for i := range e.runs {
 		b, run := &out.Blocks[i], &e.runs[i]
-		// One by one: as a whole they would wait for what was just written.
+		// Field by field: a struct copy would wait for what was just written.
 		b.From, b.To, b.Block, b.Layers, b.Leading, b.Count = run.From, run.To, run.Block, run.Layers, run.Leading, 0
-		from, aside := b.From, 0.0 // aside: communication that counts as computation
+		from, aside := b.From, 0.0 // communication that counts as computation
 		for len(comms) > 0 && int(comms[0]) < b.To {
 			j := int(comms[0])
 			comms = comms[1:]
@@ -89,8 +89,8 @@ func (e *Evaluator) blocks(pricer *cost.Pricer, overlap plan.Overlap, out *sched
 	}
 }
 
-// apart is how far the slowest of the ranks that exchange tokens lags in a step, as a share of what it computes. The stages of a
-// pipeline wait for each other, too.
+// apart is how far the slowest of the ranks that exchange tokens lags in a step, as a share of its
+// computation. Pipeline stages wait for each other, too.
 func (e *Evaluator) apart(pricer *cost.Pricer, p *plan.Plan, s *op.Step) float64 {
 	if s.Phase() != op.Prefill || !e.problem.Assume.Imbalance {
 		return 0
@@ -104,8 +104,7 @@ func (e *Evaluator) apart(pricer *cost.Pricer, p *plan.Plan, s *op.Step) float64
 	return 0
 }
 
-// leg fills in what the operators from one to before another compute in one layer, with the communication among them, where products
-// have so much of the units.
+// leg fills in what operators compute in one layer, with products on a share of the units.
 func (e *Evaluator) leg(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block, from, to int, left, aside float64, l *schedule.Leg) {
 	ops := p.Ops[from:to]
 	t := pricer.Computing(ops)
@@ -117,14 +116,14 @@ func (e *Evaluator) leg(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block
 	}
 }
 
-// beside is what a single batch computes beside an exchange: its shared experts while tokens are on their way to the routed
-// ones; the last product of these, expert by expert, while results leave. Both come since the exchange before.
+// beside is what a single batch computes beside an exchange: shared experts while tokens are
+// dispatched, the last expert product, expert by expert, while results are combined.
 func (e *Evaluator) beside(pricer *cost.Pricer, ops []op.Op, exchange *op.Op, l *schedule.Leg) {
 	l.Taken = 0
 	if exchange.Kind == op.Dispatch {
 		for i := range ops {
 			if o := &ops[i]; o.Kind.OfSharedExperts() {
-				l.Beside += pricer.Time(o) // nothing but the network is busy while tokens are awaited
+				l.Beside += pricer.Time(o) // only the network is busy while tokens are awaited
 			}
 		}
 		return

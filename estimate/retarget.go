@@ -5,10 +5,10 @@ import (
 	"throughline/hardware"
 )
 
-// On makes the evaluator one of the same problem on another system, or on its own of which numbers have changed, as if it
-// were new: to the last bit. That takes a fraction of a microsecond and no memory, unless the system has other kernels, so
-// that a scan over the numbers of a system is as fast as one over plans. Where the cache is handed over to, if it is,
-// stays as it was. Evaluators that were made of this one by At move with it.
+// On moves the evaluator to another system, or to changed numbers, as if it were new, to the last
+// bit. It takes a fraction of a microsecond unless kernels change, so that scanning a system's
+// numbers is as fast as scanning plans. The target of a cache handover stays; evaluators made by At
+// move along.
 //
 // It fails when the system has no rate for a number type; the evaluator then stays where it was.
 func (e *Evaluator) On(s *hardware.System) error {

@@ -7,24 +7,23 @@ import (
 	"throughline/schedule"
 )
 
-// Layered is what a step does layer by layer, whatever stages of a pipeline the layers are cut into: times of one layer in
-// seconds, which a search works out once for all pipelines of the same stage.
+// Layered is the times of single layers in seconds, computed once for all pipelines of a stage.
 type Layered struct {
-	attention, dense, experts float64 // computation, with the communication that nothing hides
-	exchange                  float64 // what two micro-batches send in an expert layer; 0 where nothing of the kind overlaps
+	attention, dense, experts float64 // computation and exposed communication
+	exchange                  float64 // of two micro-batches in an expert layer; 0 without overlap
 	draft, ends               float64 // of the whole step
 	launching                 float64
 }
 
-// Stacks reports whether the layers of a stage differ in nothing but whether they have experts, so that Layered says all about
-// them, and all stages lie alike.
+// Stacks reports whether layers of a stage differ only in having experts, and stages are alike, so
+// that Layered describes them completely.
 func (e *Evaluator) Stacks(p *plan.Plan) bool {
 	m := e.problem.Model
 	return p.Pipelined && len(m.Mixed) == 0 && m.Experts.Interval <= 1 && e.problem.Offload == (Offload{}) && e.alike(p)
 }
 
-// alike reports whether no stage of a plan crosses more borders of networks than a single one would. To cross more is not
-// always slower: of a network that is fast for some sizes of groups alone, fewer processors may be the better ones.
+// alike reports whether no stage crosses more network borders than a single one would. Crossing
+// more is not always slower: some networks are fast only for certain group sizes.
 func (e *Evaluator) alike(p *plan.Plan) bool {
 	stage := p.Attention.Procs() / p.Attention.PP
 	if p.Attention.PP == 1 || !e.problem.Assume.Borders {
@@ -39,8 +38,7 @@ func (e *Evaluator) alike(p *plan.Plan) bool {
 	return true
 }
 
-// Layered is that of a step under a plan. How many stages the plan has does not matter: a group of processors lies as in a
-// single one.
+// Layered is that of a step under a plan, whose number of stages does not matter.
 func (e *Evaluator) Layered(p *plan.Plan, s *op.Step) Layered {
 	one := *p
 	one.Attention.PP = 1
@@ -74,7 +72,7 @@ func (e *Evaluator) Layered(p *plan.Plan, s *op.Step) Layered {
 	return out
 }
 
-// layer is how long the operators of a run take in one layer, with what they communicate.
+// layer is how long the operators of a run take in one layer, including communication.
 func (e *Evaluator) layer(pricer *cost.Pricer, p *schedule.Pass, run *op.Run) float64 {
 	t := pricer.Computing(p.Ops[run.From:run.To])
 	for _, i := range p.Comms {
@@ -94,8 +92,7 @@ func (e *Evaluator) after(pricer *cost.Pricer, s *workspace, w *schedule.Pass, a
 	return e.rules.Time(w)
 }
 
-// Staged is the least that a step takes under a plan, from what its layers do: as long as it does, but for micro-batches that
-// wait for each other and experts that are moved.
+// Staged is the least time of a step by its layers without waits of micro-batches and moved experts.
 func (e *Evaluator) Staged(p *plan.Plan, s *op.Step, l *Layered) float64 {
 	layers := plan.LayersPerStage(e.problem.Model.Layers, p.Attention.PP)
 	experts := float64(e.lowerer.ExpertLayers(layers))

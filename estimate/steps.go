@@ -9,7 +9,7 @@ import (
 	"throughline/plan"
 )
 
-// HasSteps reports whether efficiencies depend on the size of the work, so that time may jump as the batch grows.
+// HasSteps reports whether efficiencies depend on the size of the work, so that time may jump.
 func (e *Evaluator) HasSteps() bool {
 	for i := range e.handover {
 		if !e.handover[i].Flat() {
@@ -19,15 +19,15 @@ func (e *Evaluator) HasSteps() bool {
 	return e.pricer(e.problem.Phase).HasSteps()
 }
 
-// AppendCuts appends the batch sizes up to largest at which the efficiency of some operator may change, unsorted. Almost
-// every quantity that efficiency tables look at is a straight line in the batch, so that two lowerings tell where it
-// crosses a threshold; where a third shows that it is not, the crossing is bisected.
+// AppendCuts appends the batch sizes up to largest at which an operator's efficiency may change,
+// unsorted. Almost every quantity in efficiency tables is linear in the batch, so two lowerings
+// tell where it crosses a threshold; where a third shows that it is not, the crossing is bisected.
 func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 	c := cutter{evaluator: e, plan: *p, largest: largest, cuts: cuts}
 	pricer := e.pricer(e.problem.Phase)
 	if pricer.Calibrated() {
-		// The efficiency of calibrated kernels has no steps to cut at; where throughput falls as the batch grows, it does
-		// so over a range of sizes. Cuts half a power of two apart look into each.
+		// Calibrated kernels have no steps; where throughput falls with the batch, it does so over
+		// a range of sizes, which cuts half a power of two apart probe.
 		for b := 2; b <= largest; b *= 2 {
 			c.cuts = append(c.cuts, b, b+b/2)
 		}
@@ -65,7 +65,6 @@ type cutter struct {
 	cuts      []int
 }
 
-// sized is the plan with a batch.
 func (c *cutter) sized(size int) plan.Plan {
 	q := c.plan
 	q.Batch = plan.Batch{Count: 1, Size: size}
@@ -100,7 +99,7 @@ func (c *cutter) operators(lower func(*plan.Plan, *op.Step, *op.List)) {
 	}
 }
 
-// straight cuts where a quantity that is a straight line in the batch reaches a threshold.
+// straight cuts where a quantity that is linear in the batch reaches a threshold.
 func (c *cutter) straight(atOne, atTwo, threshold float64) {
 	slope := atTwo - atOne
 	if slope <= 0 {
@@ -110,7 +109,7 @@ func (c *cutter) straight(atOne, atTwo, threshold float64) {
 	if at < 1 || at > float64(c.largest)+1 {
 		return
 	}
-	// Rounding may put the crossing on either side of a whole number, so both are cut off.
+	// Rounding may put the crossing on either side of an integer, so both are cut off.
 	if nearest := math.Round(at); math.Abs(at-nearest) < 1e-6*max(1, at) {
 		c.cuts = append(c.cuts, int(nearest), int(nearest)+1)
 	} else {
@@ -118,7 +117,7 @@ func (c *cutter) straight(atOne, atTwo, threshold float64) {
 	}
 }
 
-// bisect cuts where a quantity that only rises or only falls crosses a threshold.
+// bisect cuts where a monotonic quantity crosses a threshold.
 func (c *cutter) bisect(threshold float64, at func(size int) float64) {
 	reached := func(size int) bool { return at(size) >= threshold }
 	lo, hi := 1, c.largest

@@ -18,9 +18,9 @@ func (e *Engine) Utilisation() float64 {
 	return e.ideal / e.Time
 }
 
-// Summary is where the time of a step goes. The five times are the step.
+// Summary is where the time of a step goes. The five times add up to the step.
 type Summary struct {
-	Compute, Memory float64 // of operators that a side of the roofline bounds, without their static latency
+	Compute, Memory float64 // of operators bound by either, without static latency
 	Comm            float64 // exposed, with its latency
 	Static          float64 // latency of computing operators
 	Waiting         float64

@@ -9,14 +9,14 @@ import (
 type Balance struct {
 	layers   [][]slot
 	ranks    int
-	variance float64 // of the visits of an expert from step to step, in units of their square
-	scatter  float64 // variance that chance gives a visit
-	// curve is the busiest rank of the mean layer by how many visits a rank gets, at powers of 16 from 1 on.
+	variance float64 // of an expert's visits from step to step, relative to their square
+	scatter  float64 // variance of a visit by chance
+	// curve is the busiest rank of the mean layer by visits per rank, at powers of 16 from 1 on.
 	curve [curvePoints]float64
 	known points
 }
 
-// load is the visits of a rank in units of their mean, and the variance of that from step to step.
+// load is the visits of a rank relative to the mean, and their variance from step to step.
 type load struct{ mean, drift float64 }
 
 const curvePoints = 7
@@ -30,7 +30,7 @@ type Sharing struct {
 	Groups, Nodes int
 }
 
-// balances are those that have been worked out. They depend on nothing else.
+// balances caches results, which depend on the key alone.
 var balances sync.Map
 
 type balanceKey struct {
@@ -38,7 +38,7 @@ type balanceKey struct {
 	sharing    Sharing
 }
 
-// BalanceOf is the balance of experts that are visited in a way. What was worked out is kept.
+// BalanceOf is the balance of experts under a popularity, cached.
 func BalanceOf(p *Popularity, s Sharing) (*Balance, error) {
 	key := balanceKey{*p, s}
 	if known, ok := balances.Load(key); ok {
@@ -51,13 +51,13 @@ func BalanceOf(p *Popularity, s Sharing) (*Balance, error) {
 	return b, err
 }
 
-// NewBalance is a balance of which nothing has been worked out but where the experts lie.
+// NewBalance places the experts; the curve is computed on demand.
 func NewBalance(p *Popularity, s Sharing) (*Balance, error) {
 	layers, err := p.placed(s)
 	return &Balance{layers: layers, ranks: s.Ranks, variance: math.Expm1(p.Drift * p.Drift), scatter: scatterOf(s.Experts+s.Redundant, s.Visited)}, err
 }
 
-// learn works out a point of the curve.
+// learn computes a point of the curve.
 func (b *Balance) learn(i int) {
 	b.curve[i] = 0
 	for _, busiest := range b.byLayer(math.Ldexp(b.scatter, -4*i)) {
@@ -65,7 +65,7 @@ func (b *Balance) learn(i int) {
 	}
 }
 
-// byLayer is the expected load of the busiest rank of each layer in units of the mean, where chance gives a rank a variance of so much times its load.
+// byLayer is the load of each layer's busiest rank over the mean; noise is the variance by chance.
 func (b *Balance) byLayer(noise float64) []float64 {
 	out := make([]float64, len(b.layers))
 	ranks := make([]load, b.ranks)
@@ -81,9 +81,9 @@ func (b *Balance) byLayer(noise float64) []float64 {
 	return out
 }
 
-// busiest is the expected load of the busiest of ranks in units of the mean, where chance gives a rank a variance of so
-// much times its load. Of equal ranks it is what Routing.Busiest says, where five eighths of one of as many normal
-// variables, nearly, exceed the largest that is expected; here these differ.
+// busiest is the expected load of the busiest rank over the mean; noise is the variance of a load
+// of 1 by chance. For equal ranks it agrees with Routing.Busiest, where about five eighths of one
+// of as many normal variables exceed the expected largest; here ranks differ.
 func busiest(ranks []load, noise float64) float64 {
 	n := float64(len(ranks))
 	if n == 1 {
@@ -91,7 +91,7 @@ func busiest(ranks []load, noise float64) float64 {
 	}
 	low, high := 1.0, 1.0
 	for i := range ranks {
-		low = max(low, ranks[i].mean) // never less than that which gets the most on average
+		low = max(low, ranks[i].mean) // at least the highest mean
 		high = max(high, ranks[i].mean+4*math.Sqrt(ranks[i].drift+noise*ranks[i].mean))
 	}
 	most := n * 0.625 / (n + 0.25)
@@ -105,14 +105,14 @@ func busiest(ranks []load, noise float64) float64 {
 	return (low + high) / 2
 }
 
-// exceeding reports whether more of the ranks than so many are expected to have more than a load.
+// exceeding reports whether more ranks than most are expected to exceed a load.
 func exceeding(ranks []load, noise, at, most float64) bool {
 	sum := 0.0
 	for i := range ranks {
 		r := &ranks[i]
 		variance := r.drift + noise*r.mean
 		switch d := at - r.mean; {
-		case d*d > 20*variance: // beyond four and a half standard deviations there is nothing to count
+		case d*d > 20*variance: // nothing to count beyond four and a half standard deviations
 			if d < 0 {
 				sum++
 			}
@@ -126,11 +126,10 @@ func exceeding(ranks []load, noise, at, most float64) bool {
 	return false
 }
 
-// ByLayer is the expected load of the busiest rank of each layer in units of the mean, which is so many visits.
+// ByLayer is the expected load of the busiest rank of each layer over the mean of visits.
 func (b *Balance) ByLayer(visits float64) []float64 { return b.byLayer(b.scatter / max(1, visits)) }
 
-// Uneven is the load of the busiest rank in units of the mean, of a layer on average, where there are so many visits that
-// chance adds nothing.
+// Uneven is the load of the busiest rank over the mean, averaged over layers, without chance.
 func (b *Balance) Uneven() float64 {
 	const last = curvePoints - 1
 	if !b.known.has(1 << last) {
@@ -139,7 +138,7 @@ func (b *Balance) Uneven() float64 {
 	return b.curve[last]
 }
 
-// Busiest is the expected load of the busiest rank in units of the mean, which is so many visits, of a layer on average.
+// Busiest is the expected load of the busiest rank over the mean of visits, averaged over layers.
 func (b *Balance) Busiest(visits float64) float64 {
 	visits = max(1, visits)
 	i := min(math.Ilogb(visits)/4, curvePoints-2)

@@ -1,25 +1,25 @@
-// Package experts is the statistics of routing: how many experts the tokens of a step visit, and how much more than its
-// share the busiest processor gets.
+// Package experts is the statistics of routing: how many experts the tokens of a step visit, and
+// how much more than its share the busiest processor gets.
 package experts
 
 import "math"
 
-// Routing is the way of tokens to experts: every token visits some of them, each as likely as the others. It remembers
-// what it has worked out, since plan after plan asks for the same.
+// Routing is how tokens visit experts: each token some of them, all equally likely. It caches
+// results, since plan after plan needs the same.
 type Routing struct {
 	visits
 	known   [places]visits
 	largest [places]largest
 }
 
-// places is how many numbers of experts, and of ranks, are remembered: each by its last digits.
+// places is how many numbers of experts, and of ranks, are cached.
 const places = 128
 
-// visits is the statistics of visits to so many experts.
+// visits is the statistics of visits to a number of experts.
 type visits struct {
 	experts, visited int
-	logMiss          float64 // log of the probability that a token passes an expert by
-	scatter          float64 // variance of the load of a processor in units of its mean
+	logMiss          float64 // log of the probability that a token does not visit an expert
+	scatter          float64 // variance of the load of a processor over its mean
 }
 
 // largest is the expected largest of as many standard normal variables as ranks.
@@ -28,7 +28,7 @@ type largest struct {
 	value float64
 }
 
-// Set makes every token visit so many of the experts.
+// Set sets the number of experts and how many of them a token visits.
 func (r *Routing) Set(experts, visited int) {
 	known := &r.known[uint(experts)%places]
 	if known.experts != experts || known.visited != visited {
@@ -37,8 +37,8 @@ func (r *Routing) Set(experts, visited int) {
 	r.visits = *known
 }
 
-// scatterOf is the variance of the load of a processor in units of its mean: less than that of independent visits, since those
-// of a token are to different experts.
+// scatterOf is the variance of the load of a processor over its mean: less than for independent
+// visits, since those of a token are to different experts.
 func scatterOf(experts, visited int) float64 {
 	if experts <= visited {
 		return 0
@@ -46,7 +46,7 @@ func scatterOf(experts, visited int) float64 {
 	return float64(experts-visited) / float64(experts-1)
 }
 
-// TouchedShare is the expected share of the experts that at least one of the tokens visits: 1 − (1 − k/n)^tokens.
+// TouchedShare is the expected share of experts that some token visits: 1 − (1 − k/n)^tokens.
 func (r *Routing) TouchedShare(tokens float64) float64 {
 	if r.visited == r.experts {
 		return 1
@@ -54,9 +54,9 @@ func (r *Routing) TouchedShare(tokens float64) float64 {
 	return -math.Expm1(tokens * r.logMiss)
 }
 
-// Busiest is the expected load of the busiest of several ranks that share the experts, each getting mean visits on
-// average. Chance spreads their loads like as many normal variables, less their own mean, of variance mean; somewhat
-// less, since the visits of a token are to different experts.
+// Busiest is the expected load of the busiest of several ranks, given the mean of their visits.
+// Chance spreads loads like as many normal variables, less their own mean, of variance mean;
+// somewhat less, since the visits of a token are to different experts.
 func (r *Routing) Busiest(mean float64, ranks int) float64 {
 	if ranks < 2 {
 		return mean
@@ -64,8 +64,8 @@ func (r *Routing) Busiest(mean float64, ranks int) float64 {
 	return mean + r.Largest(ranks)*math.Sqrt(mean*r.scatter)
 }
 
-// MostTouched is the expected number of experts that the tokens of a step visit on that of several ranks where they visit the most, each
-// rank holding so many, of which so many are touched on average. Chance spreads them like as many binomial variables.
+// MostTouched is the expected number of touched experts on the rank with the most of them, given
+// the mean and the experts held per rank. Chance spreads them like as many binomial variables.
 func (r *Routing) MostTouched(mean, held float64, ranks int) float64 {
 	if ranks < 2 || mean >= held {
 		return mean
@@ -82,8 +82,8 @@ func (r *Routing) Largest(ranks int) float64 {
 	return l.value
 }
 
-// largestOf is the expected largest of n standard normal variables, by the approximation of Blom: the quantile at
-// (n − 3/8)/(n + 1/4).
+// largestOf is the expected largest of n standard normal variables, by Blom's approximation: the
+// quantile at (n − 3/8)/(n + 1/4).
 func largestOf(n float64) float64 {
 	p := (n - 0.375) / (n + 0.25)
 	return math.Sqrt2 * math.Erfinv(2*p-1)

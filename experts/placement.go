@@ -8,8 +8,9 @@ import (
 	"sync"
 )
 
-// Placer spreads copies of experts over ranks as EPLB does (github.com/deepseek-ai/EPLB): an expert that gets many tokens gets
-// several copies, which share them, and copies are packed so that ranks get equal loads. It keeps the memory to work in.
+// Placer spreads copies of experts over ranks as EPLB does (github.com/deepseek-ai/EPLB): popular
+// experts get several copies, which share their tokens, and copies are packed so that ranks get
+// equal loads. It reuses its memory.
 type Placer struct {
 	copies  []int32 // of each expert
 	slots   []slot
@@ -27,10 +28,10 @@ type slot struct {
 	rank   int32
 }
 
-// Place puts as many copies of experts, whose shares of the visits are given, as there are slots on ranks: as many on each,
-// or one less. Over several nodes groups of experts are spread over these first, and copies stay in the node of their group, so
-// that tokens which visit few groups visit few nodes. Over one, placement is global. What it returns is overwritten by
-// the next call.
+// Place fills slots on ranks, equally many or one less on each, with copies of experts, given their
+// shares of the visits. Over several nodes it spreads groups of experts over these first and keeps
+// copies in the node of their group, so that tokens which visit few groups visit few nodes. The
+// next call overwrites the result.
 func (p *Placer) Place(shares []float64, slots, ranks, groups, nodes int) ([]slot, error) {
 	n := len(shares)
 	if nodes < 1 || groups < 1 || n%groups != 0 || groups%nodes != 0 || nodes > 1 && (ranks%nodes != 0 || slots%ranks != 0) {
@@ -80,7 +81,7 @@ func (p *Placer) byNode(shares []float64, groups, nodes int) {
 	}
 }
 
-// replicate makes so many copies of experts: each further one is of the expert whose copies have the most to do.
+// replicate adds copies up to slots, each of the expert whose copies have the most to do.
 func (p *Placer) replicate(shares []float64, members []int32, slots int) {
 	for _, e := range members {
 		p.copies[e], p.each[e] = 1, shares[e]
@@ -103,7 +104,7 @@ func (p *Placer) replicate(shares []float64, members []int32, slots int) {
 	}
 }
 
-// pack gives every rank as many of the slots: the largest first, each to the rank with the least so far that has room.
+// pack gives ranks equally many slots: the largest first, each to the least loaded rank with room.
 func (p *Placer) pack(slots []slot, ranks int) {
 	p.loads = slices.Grow(p.loads[:0], ranks)[:ranks]
 	p.held = slices.Grow(p.held[:0], ranks)[:ranks]
@@ -126,10 +127,10 @@ func (p *Placer) pack(slots []slot, ranks int) {
 	}
 }
 
-// placements are those that have been worked out, which what tokens do from step to step does not change.
+// placements caches placements, which do not depend on drift.
 var placements sync.Map
 
-// placed is the copies of experts of every layer on their ranks, with their shares of the visits. What was worked out is kept.
+// placed is the copies of experts of every layer on their ranks, with their visits, cached.
 func (p *Popularity) placed(s Sharing) ([][]slot, error) {
 	key := balanceKey{*p, s}
 	key.popularity.Drift, key.sharing.Visited = 0, 0
@@ -143,7 +144,7 @@ func (p *Popularity) placed(s Sharing) ([][]slot, error) {
 	return layers, err
 }
 
-// place works out where they lie: without redundant copies in the order of the experts, with some as EPLB places them.
+// place computes placements: without redundant copies in the order of the experts, else like EPLB.
 func (p *Popularity) place(s Sharing) (layers [][]slot, err error) {
 	var placer Placer
 	shares := make([]float64, s.Experts)

@@ -5,17 +5,16 @@ import (
 	"sync/atomic"
 )
 
-// points says which points of curves have been worked out: most are never asked for. Any number of plans that are searched side by side
-// may ask.
+// points records which points of curves have been computed, as most are never needed, concurrently.
 type points struct {
 	known atomic.Uint32
 	lock  sync.Mutex
 }
 
-// has reports whether all of some points are known, each a bit.
+// has reports whether all the points are known, each a bit.
 func (p *points) has(some uint32) bool { return p.known.Load()&some == some }
 
-// learn works out those of some points that are not known.
+// learn computes those of the points that are not known.
 func (p *points) learn(some uint32, work func(point int)) {
 	p.lock.Lock()
 	defer p.lock.Unlock()

@@ -14,15 +14,15 @@ import (
 
 // Popularity is how unevenly tokens visit the experts of a layer. The zero value is even.
 type Popularity struct {
-	// Spread is the standard deviation of the logarithm of the visits of experts, over many steps, and Blocks that of the
-	// logarithm of what neighbours have in common: an eighth of the experts, as models that route by groups have it.
+	// Spread is the standard deviation of the logarithm of expert visits over many steps, Blocks
+	// that of what an eighth of the experts, all neighbours, have in common, as in models routed by
+	// groups.
 	Spread, Blocks float64
-	// Exponent of a power law, in place of a spread: the expert of rank r gets visits in proportion to r^-exponent.
+	// Exponent of a power law, instead of a spread: rank r gets visits proportional to r^-exponent.
 	Exponent float64
-	// Counts are visits as they were counted, by layer and expert, in place of both.
+	// Counts are counted visits, by layer and expert, instead of both.
 	Counts *Counts
-	// Drift is the standard deviation of the logarithm of the visits of an expert from step to step. No placement helps
-	// against it.
+	// Drift is the deviation of the logarithm of an expert's visits from step to step.
 	Drift float64
 }
 
@@ -32,8 +32,8 @@ type Counts struct{ Layers [][]float64 }
 // Even reports whether all experts are visited alike.
 func (p *Popularity) Even() bool { return *p == Popularity{} }
 
-// Varies is the standard deviation of the logarithm of the visits of experts over many steps, 1 for each of the exponent of a power law (as that
-// of the logarithm of an even share is), and of counts as much as any.
+// Varies is the standard deviation of the logarithm of expert visits over many steps: for a power
+// law its exponent (times 1, that of the logarithm of an even share), for counts infinite.
 func (p *Popularity) Varies() float64 {
 	if p.Counts != nil {
 		return math.Inf(1)
@@ -68,7 +68,7 @@ func ParsePopularity(text string) (Popularity, error) {
 	return out, fmt.Errorf("%q is not one of uniform, zipf:EXPONENT, lognormal:SPREAD, counts:FILE", text)
 }
 
-// ReadCounts reads a CSV table of visits without header: a row for each expert layer, a column for each expert.
+// ReadCounts reads a CSV table of visits without header: a row per layer, a column per expert.
 func ReadCounts(name string) (*Counts, error) {
 	f, err := csvfile.Open(name)
 	if err != nil {
@@ -112,14 +112,12 @@ func ReadCounts(name string) (*Counts, error) {
 // blocks of neighbouring experts have something in common.
 const blocks = 8
 
-// quantile is the middle of the part i of n equally likely ones of a normal distribution: so every layer is as uneven as it is
-// said to be.
+// quantile is the middle of part i of n of a normal distribution, so that all layers are as uneven.
 func quantile(i, n int) float64 { return math.Sqrt2 * math.Erfinv(2*(float64(i)+0.5)/float64(n)-1) }
 
-// draws is the layers that stand for all where popularity is a distribution.
+// draws is how many layers stand for all where popularity is a distribution.
 const draws = 12
 
-// layers is how many layers there are to look at.
 func (p *Popularity) layers() int {
 	if p.Counts != nil {
 		return len(p.Counts.Layers)
@@ -127,8 +125,7 @@ func (p *Popularity) layers() int {
 	return draws
 }
 
-// shares fills in the shares of the visits that the experts of a layer get. Distributions are drawn in the same way each time;
-// which experts are popular has nothing to do with where they lie.
+// shares fills in the experts' shares of visits, by repeatable draws that ignore their places.
 func (p *Popularity) shares(layer int, out []float64) {
 	rng := rand.New(rand.NewPCG(uint64(layer), 0x5ca1ab1e))
 	n := len(out)

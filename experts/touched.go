@@ -10,26 +10,26 @@ type Touched struct {
 	layers  [][]slot
 	ranks   int
 	visited float64    // by a token
-	times   [3]float64 // as popular as on average an expert is in a step, at each of the drifts
+	times   [3]float64 // popularity of an expert in a step over its mean, at each of the drifts
 	known   points
 	curves  [touchedPoints]touch // by powers of two of the tokens
 }
 
-// touch is what so many tokens do.
+// touch is the effect of a number of tokens.
 type touch struct {
-	// hazard is what each token takes off the logarithm of the share that is not visited yet: the same for all where experts are
-	// visited alike, and the less the more tokens there are where some are hardly visited.
+	// hazard is what each token takes off the logarithm of the unvisited share: constant for even
+	// visits, falling with the tokens where some experts are hardly visited.
 	hazard float64
-	// most is the share of its own that the rank has visited which has the most, in units of the mean.
+	// most is the visited share of the rank that has the most, over the mean.
 	most float64
 }
 
 const touchedPoints = 17
 
-// touched are those that have been worked out. They depend on nothing else.
+// touched caches results, which depend on the key alone.
 var touched sync.Map
 
-// TouchedOf is what tokens touch that visit experts in a way. What was worked out is kept.
+// TouchedOf is what tokens touch under a popularity, cached.
 func TouchedOf(p *Popularity, s Sharing) (*Touched, error) {
 	key := balanceKey{*p, s}
 	if known, ok := touched.Load(key); ok {
@@ -56,7 +56,7 @@ func newTouched(p *Popularity, s Sharing) (*Touched, error) {
 	return t, err
 }
 
-// learn works out a point of the curves.
+// learn computes a point of the curves.
 func (t *Touched) learn(i int) {
 	var missed, most float64
 	for _, slots := range t.layers {
@@ -67,10 +67,10 @@ func (t *Touched) learn(i int) {
 	t.curves[i] = touch{-math.Log(max(missed, math.SmallestNonzeroFloat64)) / math.Ldexp(1, i), most / (1 - missed)}
 }
 
-// drifts are three points with the first moments of a standard normal distribution, and their weights.
+// drifts are three points with the first moments of a standard normal distribution, weighted.
 var drifts = [3]struct{ at, weight float64 }{{-math.Sqrt(3), 1. / 6}, {0, 2. / 3}, {math.Sqrt(3), 1. / 6}}
 
-// passed is how likely tokens, so many as the given power of two, pass a copy of an expert by that gets a share of the visits on average.
+// passed is the chance that 2^power tokens miss a copy of an expert with a share of the visits.
 func (t *Touched) passed(share float64, power int) float64 {
 	one := func(times float64) float64 { return 1 - min(1, times*share*t.visited) }
 	less, mean, more := one(t.times[0]), one(t.times[1]), one(t.times[2])
@@ -80,8 +80,7 @@ func (t *Touched) passed(share float64, power int) float64 {
 	return drifts[0].weight*less + drifts[1].weight*mean + drifts[2].weight*more
 }
 
-// layer is the share of the experts of a layer that tokens pass by, so many as a power of two, and the share of its own that the rank
-// with the most is expected to have visited.
+// layer is the share of experts that 2^power tokens miss, and the visited share of the top rank.
 func (t *Touched) layer(slots []slot, power int) (missed, most float64) {
 	on := make([]load, t.ranks)
 	held := float64(len(slots)) / float64(t.ranks)
@@ -93,14 +92,14 @@ func (t *Touched) layer(slots []slot, power int) (missed, most float64) {
 		r.drift += m * (1 - m) / (held * held)
 	}
 	mean := 1 - missed
-	for i := range on { // in units of the mean, as loads are
+	for i := range on { // relative to the mean, as loads are
 		on[i].mean /= mean
 		on[i].drift /= mean * mean
 	}
 	return missed, min(1, mean*busiest(on, 0))
 }
 
-// at is the curves at so many tokens, between the points around.
+// at interpolates the curves at a number of tokens.
 func (t *Touched) at(tokens float64) touch {
 	x := math.Log2(max(1, tokens))
 	before := min(int(x), touchedPoints-2)
@@ -112,10 +111,10 @@ func (t *Touched) at(tokens float64) touch {
 	return touch{first.hazard + part*(second.hazard-first.hazard), first.most + part*(second.most-first.most)}
 }
 
-// Share is the expected share of the experts that at least one of the tokens visits. It is the same on any number of ranks.
+// Share is the expected share of experts that some token visits, the same on any number of ranks.
 func (t *Touched) Share(tokens float64) float64 { return -math.Expm1(-tokens * t.at(tokens).hazard) }
 
-// Shares is that, and the same of the rank of which they visit the most.
+// Shares adds the share of the rank of which tokens visit the most.
 func (t *Touched) Shares(tokens float64) (all, most float64) {
 	at := t.at(tokens)
 	all = -math.Expm1(-tokens * at.hazard)

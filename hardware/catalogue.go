@@ -9,11 +9,10 @@ import (
 //go:embed catalogue/*.json kernels/*.json
 var files embed.FS
 
-// Kernels are the calibrated models of kernels that are built into the program, each measured on the chip of its name.
-// A system file refers to one by that name.
+// Kernels are the built-in calibrated kernels, by the name of the chip they were measured on.
 var Kernels = catalogue.Set{What: "kernel", Files: files, Folder: "kernels"}
 
-// Catalogue is the system files that are built into the program.
+// Catalogue is the built-in system files.
 var Catalogue = catalogue.Set{What: "system", Files: files, Aliases: map[string]string{
 	"H100": "H100_SXM", "H200 SXM": "H200", "A100": "A100_SXM", "B200 SXM": "B200", "B300 SXM": "B300",
 	"GB200": "GB200_NVL72", "GB300": "GB300_NVL72", "H20": "H20_96G", "H20 SXM": "H20_96G", "H20-3e": "H20_141G", "RTX 6000 PRO": "RTX_PRO_6000",

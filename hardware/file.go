@@ -44,8 +44,8 @@ func IsWidth(bytes float64) bool {
 	return false
 }
 
-// File is the system format. Tags drive the strict decoder, the JSON Schema and the key list in docs/formats.md. The
-// bounds leave room for any hardware; beyond them lie mistakes of unit, and numbers whose products overflow.
+// File is the system format. Tags drive the strict decoder, the JSON Schema and the key list in
+// docs/formats.md. The bounds leave room for any hardware, but not for wrong units or overflows.
 type File struct {
 	Name        string                `json:"name" aka:"model,system" required:"true" nonempty:"true" line:"true" doc:"name of the system, as printed in results"`
 	Type        string                `json:"type" doc:"family of the hardware; \"sow\" hides collectives behind computation (collective_overlap 1)"`
@@ -68,7 +68,7 @@ type File struct {
 	WeightOnly  float64               `json:"kernel_weight_only" range:"[1,1000]" doc:"how many times as fast as weights of 16 bits those of fewer bits are at most that are multiplied in 16, on chips that unpack them through memory; absent: as their bytes say"`
 	Remark      string                `json:"exchange_remark" line:"true" doc:"what answers say first about deployments whose processors exchange something"`
 	Sources     map[string]string     `json:"sources" doc:"where each number comes from"`
-	// Chosen are the numbers that were chosen with the runs in view that predictions are judged by, by path.
+	// Chosen are the numbers chosen with the runs in view that predictions are judged by, by path.
 	Chosen map[string]document.Chosen `json:"chosen" doc:"numbers that were chosen with results in view, with the runs and the date"`
 }
 
@@ -116,8 +116,8 @@ func (n *newFile) memory() *NewMemory {
 	return &NewMemory{n.GBps, n.ThreadGBps, n.MiB}
 }
 
-// largestKept is the largest block that glibc keeps for the next allocation, DEFAULT_MMAP_THRESHOLD_MAX in its malloc.c; larger ones
-// go back to the operating system.
+// largestKept is the largest block that glibc keeps for the next allocation,
+// DEFAULT_MMAP_THRESHOLD_MAX in its malloc.c; larger ones go back to the operating system.
 const largestKept = 32
 
 type memory2File struct {
@@ -146,13 +146,12 @@ type opFile struct {
 	Groups [][2]float64 `json:"bandwidth_eff" required:"true" nonempty:"true" range:"(0,1e9]" form:"[group size, efficiency]" doc:"rows [n, efficiency]: exact group size, else the lowest efficiency listed"`
 }
 
-// collectiveKeys are the names of the communication patterns in a file.
 var collectiveKeys = [CollectiveCount]string{"p2p", "reduce_scatter", "all_gather", "all_reduce", "all2all"}
 
 // Key is the name of the pattern in a file.
 func (c Collective) Key() string { return collectiveKeys[c] }
 
-// defaults are the values of keys a file may leave out.
+// defaults are the values of optional keys.
 func defaults() File {
 	return File{
 		Mode: "roofline", ProcsPerNPU: 1,
@@ -179,8 +178,8 @@ func Schema() ([]byte, error) {
 	return document.Schema("Throughline system", "system.schema.json", &f)
 }
 
-// kernelsFile is calibrated models of kernels, or the name of built-in ones. They are data that a program writes; what is
-// wrong with them is said in one message.
+// kernelsFile is calibrated kernels, or the name of built-in ones. Programs write them, so one
+// message covers all that is wrong with them.
 type kernelsFile struct{ set *kernel.Set }
 
 func (k *kernelsFile) DecodeDocument(v document.Value) {
@@ -219,7 +218,6 @@ func (k *kernelsFile) DocumentSchema() map[string]any {
 	return map[string]any{"type": []any{"object", "string", "null"}}
 }
 
-// borrowed is how kernels of another chip do.
 func (f *File) borrowed() Borrowed {
 	out := Borrowed{Launch: f.Launch, WeightOnly: f.WeightOnly}
 	for kind, name := range kernel.Kinds {

@@ -1,5 +1,5 @@
-// Package hardware describes a chip and the networks that join it to others: peak rates by engine and number type,
-// memory, efficiencies, latencies. It knows nothing of models.
+// Package hardware describes a chip and the networks that join it to others: peak rates by engine
+// and number type, memory, efficiencies, latencies.
 package hardware
 
 import (
@@ -12,11 +12,11 @@ import (
 type System struct {
 	Name  string
 	Type  string
-	Maker string // empty: not said
-	Units int    // multiprocessors; 0: not said
-	// Indexing is the share of the peak of 8 bits that indexers of sparse attention reach on prompts; 0: not measured.
+	Maker string // empty: unknown
+	Units int    // multiprocessors; 0: unknown
+	// Indexing is the share of the 8-bit peak that indexers reach on prompts; 0: unmeasured.
 	Indexing float64
-	// Generation is that of the chip, by which engines choose kernels; empty: not known.
+	// Generation is that of the chip, by which engines choose kernels; empty: unknown.
 	Generation string
 	Formats    []string                // that its matrix units multiply; none: all whose type has a rate
 	Matrix     map[string]MatrixEngine // by number type: float4, float8, …
@@ -31,9 +31,9 @@ type System struct {
 	CollectiveOverlap float64
 	// Kernels are calibrated models of kernels; nil: a plain roofline.
 	Kernels *kernel.Set
-	// Borrowed is how kernels that were measured on another chip do on this one; zero: alike.
+	// Borrowed is how kernels measured on another chip perform on this one; zero: alike.
 	Borrowed Borrowed
-	// ExchangeRemark is what is to be known first where processors exchange something.
+	// ExchangeRemark is a warning for systems whose processors exchange something.
 	ExchangeRemark string
 }
 
@@ -48,12 +48,12 @@ func (s *System) Computes(format string) bool {
 	return rated && (len(s.Formats) == 0 || slices.Contains(s.Formats, format))
 }
 
-// NodeSize is the processors of a node where nothing else is said. A first network that joins more of them reaches beyond nodes, as
-// NVLink does in racks.
+// NodeSize is the default number of processors per node. A first network that joins more of them
+// reaches beyond nodes, as NVLink does in racks.
 const NodeSize = 8
 
-// InNodes is the system with so many processors in a node. Its first network joins no more than those, unless it reaches beyond
-// nodes: then they only say where servers run.
+// InNodes is the system with procs processors per node. Its first network joins no more than those,
+// unless it reaches beyond nodes: then they only determine where servers run.
 func (s *System) InNodes(procs int) *System {
 	if first := s.Networks[0].Size; procs >= first || first > NodeSize {
 		return s
@@ -64,16 +64,15 @@ func (s *System) InNodes(procs int) *System {
 	return &out
 }
 
-// Borrowed is how kernels of another chip do on a chip that they were not measured on, at its own peaks.
+// Borrowed is how kernels perform on a chip that they were not measured on, at its own peaks.
 type Borrowed struct {
 	Efficiency [kernel.KindCount]float64 // share of their speed by kind; 0: all of it
-	Launch     float64                   // seconds that each takes longer
-	// WeightOnly is how many times as fast as weights of 16 bits those of fewer bits are at most that are multiplied in 16; 0: as
-	// their bytes say.
+	Launch     float64                   // extra seconds for each
+	// WeightOnly bounds the speedup of narrow weights multiplied in 16 bits; 0: by their bytes.
 	WeightOnly float64
 }
 
-// ProcessingMode says how the compute and the memory time of an operator combine.
+// ProcessingMode is how the compute and the memory time of an operator combine.
 type ProcessingMode uint8
 
 const (
@@ -106,11 +105,11 @@ type Memory struct {
 	New         *NewMemory // nil: memory that a framework allocates costs nothing
 }
 
-// NewMemory is what the operating system of a host takes to hand out memory: pages are zeroed as they are first touched. GB/s of
-// all cores and of one.
+// NewMemory is the rate, of all cores and of one, at which an operating system hands out memory:
+// pages are zeroed as they are first touched.
 type NewMemory struct {
 	GBps, ThreadGBps float64
-	MiB              float64 // blocks from which on an allocator returns memory, so that it is new next time
+	MiB              float64 // smallest block that an allocator returns, so that it is new next time
 }
 
 // PhaseFactor is a factor on memory efficiency that differs between the phases.
@@ -136,15 +135,15 @@ type Network struct {
 	Efficiency     float64
 	Topology       string
 	Library        string    // what drives collectives that span several groups of the level below: plain, nccl
-	Formula        bool      // collectives within it take the formula, whatever the kernels have of them
+	Formula        bool      // collectives within it take the formula, even if kernels were measured
 	MessageSize    SizeTable // efficiency by message size, in MB of 1e6 bytes
 	Size           int       // processors in one group of this level
 	Latency        float64   // seconds per hop
 	Ops            [CollectiveCount]CollectiveRate
-	ProcessorUsage float64 // share of compute that communication takes while it overlaps
+	ProcessorUsage float64 // share of compute that overlapping communication takes
 }
 
-// Collective names a communication pattern.
+// Collective is a communication pattern.
 type Collective uint8
 
 const (
@@ -160,12 +159,12 @@ var collectiveNames = [CollectiveCount]string{"point to point", "reduce-scatter"
 
 func (c Collective) String() string { return collectiveNames[c] }
 
-// Members says where the processors of a group lie: Group of them, evenly within Span consecutive processors. Such groups
-// follow one another through World processors, the first of which begins a group of every level of the network; 0: no group
-// crosses a border that it need not cross.
+// Members is where the processors of a group lie: Group of them, evenly within Span consecutive
+// ones. Such groups follow one another through World processors, aligned with every network level
+// at the start; 0: no group crosses a border needlessly.
 type Members struct{ Group, Span, World int }
 
-// Within reports whether every one of the groups lies within one group of a level of the given size.
+// Within reports whether each of the groups lies within one group of a level of the given size.
 func (m Members) Within(size int) bool {
 	return m.Span <= size && (m.World <= size || size%m.Span == 0)
 }
@@ -174,7 +173,7 @@ func (m Members) Within(size int) bool {
 type CollectiveRate struct {
 	Scale, Offset float64 // volume = bytes · Scale · (1 + Offset/group)
 	Groups        []GroupEfficiency
-	Lowest        float64 // efficiency of group sizes that are not listed
+	Lowest        float64 // efficiency of unlisted group sizes
 }
 
 // GroupEfficiency is a measured bandwidth efficiency at one group size.
@@ -183,7 +182,7 @@ type GroupEfficiency struct {
 	Efficiency float64
 }
 
-// EfficiencyAt is the bandwidth efficiency for a group of n: the listed value, else the lowest of the list.
+// EfficiencyAt is the bandwidth efficiency for a group of n: the listed value, else the lowest.
 func (c *CollectiveRate) EfficiencyAt(n int) float64 {
 	for i := range c.Groups {
 		if c.Groups[i].Size == n {
@@ -198,7 +197,7 @@ func (c *CollectiveRate) Volume(bytes float64, n int) float64 {
 	return bytes * c.Scale * (1 + c.Offset/float64(n))
 }
 
-// Scales are the scales of the collectives of a level.
+// Scales are those of a level's collectives.
 func (n *Network) Scales() (out [CollectiveCount]float64) {
 	for c := range n.Ops {
 		out[c] = n.Ops[c].Scale
@@ -206,10 +205,10 @@ func (n *Network) Scales() (out [CollectiveCount]float64) {
 	return out
 }
 
-// IsHost reports whether the processor is a CPU, which launches its own operators and waits for each.
+// IsHost reports whether the processor is a CPU, which launches its own operators.
 func (s *System) IsHost() bool { return s.Type == "cpu" }
 
-// Level is the innermost network whose groups hold span consecutive processors, or the outermost one.
+// Level is the innermost network with span consecutive processors per group, or the outermost one.
 func (s *System) Level(span int) *Network {
 	for i := range s.Networks {
 		if s.Networks[i].Size >= span {
@@ -219,8 +218,8 @@ func (s *System) Level(span int) *Network {
 	return &s.Networks[len(s.Networks)-1]
 }
 
-// Between is the span of what goes from processors of one system to those of another, of which there are span in all: different
-// systems meet on their outermost networks alone, since a node or a rack has processors of one kind.
+// Between is the span of transfers between two systems: different ones meet on their outermost
+// networks, since a node or a rack has processors of one kind.
 func Between(a, b *System, span int) int {
 	if a.Name == b.Name {
 		return span

@@ -10,7 +10,7 @@ import (
 	"throughline/hardware/kernel"
 )
 
-// MeasuredAs says which chip the products of a system were measured on: its own name or another, or "" for a roofline.
+// MeasuredAs is the chip that a system's products were measured on, or "" for a roofline.
 func (s *System) MeasuredAs() string {
 	if s.Kernels == nil {
 		return ""
@@ -24,10 +24,9 @@ func (s *System) MeasuredAs() string {
 	return on
 }
 
-// decoded are the built-in kernels that have been read before. Sets are not changed once they are read.
+// decoded caches built-in kernels, which never change once read.
 var decoded sync.Map
 
-// builtInKernels finds kernels by name.
 func builtInKernels(name string) (*kernel.Set, bool) {
 	name, ok := Kernels.Name(name)
 	if !ok {
@@ -45,7 +44,7 @@ func builtInKernels(name string) (*kernel.Set, bool) {
 	return set, true
 }
 
-// Peaks are what calibrated kernels are relative to: T/s by number type, and GB/s of the memory and of the innermost network.
+// Peaks are what kernels are relative to: T/s by number type, GB/s of memory and innermost network.
 func (s *System) Peaks() map[string]float64 {
 	out := map[string]float64{}
 	for _, what := range append(s.MatrixTypes(), memoryPeak, linkPeak) {
@@ -54,13 +53,13 @@ func (s *System) Peaks() map[string]float64 {
 	return out
 }
 
-// What peaks are called that are not of a number type.
+// Names of peaks that are not number types.
 const (
 	memoryPeak = "mem1"
 	linkPeak   = "networks[0]"
 )
 
-// peak is one of them by its name, 0 where the system does not have it.
+// peak finds a peak by name, 0 where the system does not have it.
 func (s *System) peak(what string) float64 {
 	switch what {
 	case memoryPeak:
@@ -71,7 +70,7 @@ func (s *System) peak(what string) float64 {
 	return s.Matrix[what].TFlops
 }
 
-// Has reports whether kernels were measured on this chip: one with the same peaks or, where they do not tell, of the name.
+// Has reports whether kernels were measured on this chip, by its peaks or, without any, its name.
 func (s *System) Has(set *kernel.Set) bool {
 	if set.Peaks == nil {
 		return set.System == s.Name
@@ -84,8 +83,7 @@ func (s *System) Has(set *kernel.Set) bool {
 	return true
 }
 
-// WithKernels is a system file with the set as its kernels, in the place of those that it has. The rest stays as it was
-// written, comments included.
+// WithKernels replaces the kernels of a system file and leaves the rest as written.
 func WithKernels(file []byte, set *kernel.Set) ([]byte, error) {
 	v, err := hujson.Parse(file)
 	if err != nil {

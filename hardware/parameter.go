@@ -7,13 +7,12 @@ import (
 	"slices"
 )
 
-// Parameter is one number of a system, by its path in a system file. It reads and changes that number in every system of
-// the same form.
+// Parameter is one number of systems of the same form, by its path in a system file.
 type Parameter struct {
 	Name      string
 	Unit      string // empty: a factor
 	Low, High float64
-	Whole     bool // only whole numbers make sense
+	Whole     bool // rounded to integers
 
 	get func(*System) float64
 	set func(*System, float64)
@@ -29,11 +28,11 @@ func (p *Parameter) With(s *System, v float64) *System {
 	return c
 }
 
-// Set changes the value in a system, which is rounded where only whole numbers make sense and kept within the bounds. A
-// scan over many values clones a system once and changes the clone: what prices on it has to be told of every change.
+// Set changes the value in a system, rounded and within its bounds. A scan clones a system once and
+// changes the clone: whatever prices on it has to be updated after every change.
 func (p *Parameter) Set(s *System, v float64) { p.set(s, min(max(v, p.Low), p.High)) }
 
-// Clone is a copy whose numbers can be changed without changing the original. Tables of efficiencies are shared.
+// Clone is a copy whose numbers can be changed independently. Tables of efficiencies are shared.
 func (s *System) Clone() *System {
 	c := *s
 	c.Matrix = maps.Clone(s.Matrix)
@@ -50,14 +49,14 @@ func (s *System) Clone() *System {
 	return &c
 }
 
-// The bounds of the system format.
+// Bounds of the system format.
 const (
 	leastRate    = 1e-6
 	greatestRate = 1e9
 	greatestGain = 1e6
 )
 
-// number is a parameter that lies in a field.
+// number is a parameter in a float field.
 func number(name, unit string, low, high float64, field func(*System) *float64) Parameter {
 	return Parameter{
 		Name: name, Unit: unit, Low: low, High: high,
@@ -66,8 +65,8 @@ func number(name, unit string, low, high float64, field func(*System) *float64) 
 	}
 }
 
-// whole is one that is a whole number.
-func whole(name, unit string, low, high float64, field func(*System) *int) Parameter {
+// integer is a parameter in an int field.
+func integer(name, unit string, low, high float64, field func(*System) *int) Parameter {
 	return Parameter{
 		Name: name, Unit: unit, Low: low, High: high, Whole: true,
 		get: func(s *System) float64 { return float64(*field(s)) },
@@ -75,7 +74,7 @@ func whole(name, unit string, low, high float64, field func(*System) *int) Param
 	}
 }
 
-// engine is one of an engine, which lies in a map by its number type.
+// engine is a parameter of an engine, in a map by number type.
 func engine[E any](name, unit string, high float64, engines func(*System) map[string]E, key string, field func(*E) *float64) Parameter {
 	return Parameter{
 		Name: name, Unit: unit, Low: leastRate, High: high,
@@ -91,7 +90,7 @@ func engine[E any](name, unit string, high float64, engines func(*System) map[st
 	}
 }
 
-// Parameters are the numbers of a system that are not part of a table, in the order of the format.
+// Parameters are the numbers of a system outside of tables, in the order of the format.
 func (s *System) Parameters() []Parameter {
 	var out []Parameter
 	add := func(p Parameter) { out = append(out, p) }
@@ -126,7 +125,7 @@ func (s *System) Parameters() []Parameter {
 		add(number(path+"bandwidth", "GB/s", leastRate, greatestRate, func(s *System) *float64 { return &s.Networks[i].Bandwidth }))
 		add(number(path+"efficiency", "", leastRate, 1, func(s *System) *float64 { return &s.Networks[i].Efficiency }))
 		low, high := s.sizesAround(i)
-		add(whole(path+"size", "processors", low, high, func(s *System) *int { return &s.Networks[i].Size }))
+		add(integer(path+"size", "processors", low, high, func(s *System) *int { return &s.Networks[i].Size }))
 		add(number(path+"latency", "s", 0, 1, func(s *System) *float64 { return &s.Networks[i].Latency }))
 		add(number(path+"processor_usage", "", 0, math.Nextafter(1, 0), func(s *System) *float64 { return &s.Networks[i].ProcessorUsage }))
 	}
@@ -135,18 +134,17 @@ func (s *System) Parameters() []Parameter {
 		add(number("kernel_weight_only", "", 1, 1000, func(s *System) *float64 { return &s.Borrowed.WeightOnly }))
 	}
 	if s.Units > 0 {
-		add(whole("multiprocessors", "", 1, 1e6, func(s *System) *int { return &s.Units }))
+		add(integer("multiprocessors", "", 1, 1e6, func(s *System) *int { return &s.Units }))
 	}
 	if s.Indexing > 0 {
 		add(number("index_efficiency", "", leastRate, 1, func(s *System) *float64 { return &s.Indexing }))
 	}
-	add(whole("procs_per_npu", "processors", 1, 1e6, func(s *System) *int { return &s.ProcsPerNPU }))
+	add(integer("procs_per_npu", "processors", 1, 1e6, func(s *System) *int { return &s.ProcsPerNPU }))
 	add(number("collective_overlap", "", 0, 1, func(s *System) *float64 { return &s.CollectiveOverlap }))
 	return out
 }
 
-// sizesAround are the bounds of the size of a network level, which is larger than the level inside it and smaller than
-// the one around it.
+// sizesAround are the bounds of a network level's size: between those of its neighbours.
 func (s *System) sizesAround(level int) (low, high float64) {
 	low, high = 1, greatestRate
 	if level > 0 {

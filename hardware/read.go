@@ -9,7 +9,7 @@ import (
 	"throughline/internal/document"
 )
 
-// reader turns a decoded file into a System and reports what no single key can show.
+// reader turns a decoded file into a System and reports problems that involve several keys.
 type reader struct{ doc *document.File }
 
 func (r reader) system(f *File) *System {
@@ -61,8 +61,7 @@ func (r reader) system(f *File) *System {
 	return s
 }
 
-// inherited is the generation of the built-in system of the name or, if this is that one under another name, of which the kernels were
-// measured; empty: it is neither.
+// inherited is the generation of the built-in system of the name or of its own kernels, if any.
 func (s *System) inherited() string {
 	if g := GenerationOf(s.Name); g != "" || s.Kernels == nil || !s.Has(s.Kernels) {
 		return g
@@ -70,13 +69,13 @@ func (s *System) inherited() string {
 	return GenerationOf(s.Kernels.System)
 }
 
-// GenerationOf is the generation of the built-in system of a name, empty where there is none.
+// GenerationOf is the generation of the built-in system of a name, if any.
 func GenerationOf(name string) string { return families().generations[name] }
 
-// MakerOf is the maker of the chips of a generation, empty where no built-in system is of it.
+// MakerOf is the maker of the chips of a generation, if a built-in system is of it.
 func MakerOf(generation string) string { return families().makers[generation] }
 
-// families are the generations of the built-in systems by name, and the makers of those by generation.
+// families are the generations of the built-in systems by name, and their makers by generation.
 var families = sync.OnceValue(func() (out struct{ generations, makers map[string]string }) {
 	out.generations, out.makers = map[string]string{}, map[string]string{}
 	for _, name := range Catalogue.Names() {
@@ -136,7 +135,7 @@ func (r reader) network(path string, f *networkFile) Network {
 	return n
 }
 
-// minEfficiency is below all that was ever measured, and far enough above 0 to divide by.
+// minEfficiency is below everything ever measured, and far enough above 0 to divide by.
 const minEfficiency = 1e-6
 
 // efficiency reports a value that is not a share of a peak.

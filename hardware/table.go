@@ -1,7 +1,7 @@
 package hardware
 
-// SizeTable is an efficiency in steps of size: the first row whose threshold the size reaches. Rows go from large to
-// small; a size below them all takes the last row.
+// SizeTable is an efficiency in steps of size: the first row whose threshold the size reaches. Rows
+// go from large to small; a size below them all takes the last row.
 type SizeTable []SizeRow
 
 // SizeRow applies from AtLeast upwards.
@@ -18,11 +18,10 @@ func (t SizeTable) At(size float64) float64 {
 	return t[last].Efficiency
 }
 
-// ShapeTable is an efficiency in steps of matrix shape: the first row whose every bound is reached. The last row has
-// no bounds.
+// ShapeTable is an efficiency by matrix shape: the first row whose bounds are all reached.
 type ShapeTable []ShapeRow
 
-// ShapeRow applies to products of at least M tokens, N outputs and K inputs; a bound of 0 always holds.
+// ShapeRow applies to products of at least M tokens, N outputs and K inputs; 0 always holds.
 type ShapeRow struct{ M, N, K, Efficiency float64 }
 
 // At is the efficiency for a product of m tokens, n outputs and k inputs.

@@ -1,5 +1,5 @@
-// Package number is the formats that numbers are stored in: what an element of weights takes with its share of the scales,
-// and what it is multiplied with; and how numbers are written for people.
+// Package number holds the formats of stored numbers: the bytes of an element with its share of the
+// scales, and what it is multiplied with; and it formats numbers for people.
 package number
 
 import (
@@ -13,30 +13,30 @@ type Format struct {
 	Aliases []string
 	// Bytes of an element, its share of the scales included.
 	Bytes float64
-	// Stored is the number type of the elements themselves, where kernels tell them apart by it.
+	// Stored is the number type of the elements themselves, where kernels distinguish it.
 	Stored string
-	// Types are the number types of a system at whose rate two factors of this format are multiplied, best first; none where
-	// that is not done.
+	// Types are the number types at whose rate a system multiplies two such factors, best first.
 	Types []string
-	// Inputs are what weights of the format are multiplied with, best first. Where a system can do none of it, 16 bits are.
+	// Inputs are what such weights are multiplied with, best first, and 16 bits otherwise.
 	Inputs []Input
-	// Integer: any system multiplies such weights in 16 bits, unpacking them before; narrow floats only GPUs unpack.
+	// Integer: any system unpacks such weights to multiply in 16 bits; floats only GPUs.
 	Integer bool
-	// Engine is what engines know it by, and Kind what it is one of several of; empty: its own name.
+	// Engine is the engines' name, and Kind the group it belongs to; empty: its own name.
 	Engine, Kind string
-	// BesideExperts is the format of the other modules of models with experts, whose checkpoints have this one in the routed experts
-	// alone; modules that are published in as many bits stay as they are. Empty: all products have this format.
+	// BesideExperts is the format of other modules in expert models whose checkpoints have this one
+	// in routed experts only; modules published in as many bits keep theirs. Empty: the same for
+	// all.
 	BesideExperts string
 	Source        string
 }
 
-// Input is a format of activations, and the format that the matrix units of a system must take to multiply by it.
+// Input is a format of activations, and the one that matrix units must support to multiply by it.
 type Input struct{ Format, Needs string }
 
 // Half is the format of what is not quantised.
 const Half = "bf16"
 
-// Formats are those that are known.
+// Formats are all that are known.
 var Formats = []Format{
 	{
 		Name: "nvfp4", Stored: "float4", Aliases: []string{"fp4", "modelopt_fp4"}, Bytes: 0.5 + 1./16, Types: []string{"float4"}, Engine: "fp4", Kind: "fp4",
@@ -96,7 +96,7 @@ func init() {
 	}
 }
 
-// Find is the format of a name or an alias.
+// Find finds a format by its name or an alias.
 func Find(name string) (*Format, bool) {
 	for i := range Formats {
 		if f := &Formats[i]; f.Name == name || slices.Contains(f.Aliases, name) {
@@ -115,7 +115,7 @@ func Names() []string {
 	return out
 }
 
-// Words are the names of all formats and their other names.
+// Words are the names of all formats and their aliases.
 func Words() []string {
 	out := Names()
 	for i := range Formats {

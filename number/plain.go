@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Plain writes a number with so many significant digits and no exponent, unless it is tiny or beyond what is counted out:
-// whole numbers keep all their digits.
+// Plain rounds to significant digits without exponent, unless tiny or huge, and keeps integers.
 func Plain(v float64, digits int) string {
 	a := math.Abs(v)
 	switch {
@@ -24,8 +23,7 @@ func Plain(v float64, digits int) string {
 	return text
 }
 
-// Band writes a band around a number, from the number divided by 1 + band to the number multiplied by it: in percent, or as a
-// factor where it is more than 1.
+// Band writes a band, which divides and multiplies by 1 + band: in percent, or as a factor above 1.
 func Band(band float64) string {
 	if band > 1 {
 		return fmt.Sprintf("×÷%.1f", 1+band)
@@ -33,7 +31,7 @@ func Band(band float64) string {
 	return fmt.Sprintf("±%.0f%%", 100*band)
 }
 
-// Count is so many things, of which one is called so.
+// Count is a number of things, with a plural unless it is one.
 func Count(n int, one string) string {
 	if n == 1 {
 		return "1 " + one

@@ -1,9 +1,9 @@
 package op
 
-// A compressor makes one cached entry of neighbouring tokens: of every token contents and weights, in 32 bits, which are kept until the
-// tokens of an entry are there (DeepseekCompressor in vllm/models/deepseek_v4/compressor.py of 0.25.1, 752a3a5).
+// A compressor caches one entry for neighbouring tokens. It keeps the contents and weights of each
+// token in 32 bits until the entry is complete (DeepseekCompressor in
+// vllm/models/deepseek_v4/compressor.py of 0.25.1, 752a3a5).
 
-// compressorKinds are the operators of a compressor.
 type compressorKinds struct{ input, state, write Kind }
 
 var (
@@ -11,7 +11,7 @@ var (
 	compressingIndex = compressorKinds{IndexCompressorInput, IndexCompressorState, IndexCompressorWrite}
 )
 
-// halves is how many entries a token is part of: those that an indexer picks among overlap.
+// halves is the number of entries a token is part of: entries that an indexer picks from overlap.
 func (s *stage) halves() float64 {
 	if s.attn.IndexHeads > 0 {
 		return 2
@@ -19,10 +19,9 @@ func (s *stage) halves() float64 {
 	return 1
 }
 
-// compress makes entries of so many elements. Behind an engine its kernels run beside those that make the queries: of decode steps,
-// whose kernels leave room, what they move counts.
+// compress makes cache entries of dim elements, beside the kernels of the queries in engines.
 func (s *stage) compress(k *compressorKinds, dim float64) {
-	const narrow, wide = 2, 4 // bytes of the weights and of what they make
+	const narrow, wide = 2, 4 // bytes of weights and of results
 	made := 2 * s.halves() * dim
 	s.linear(k.input, s.tokens, s.hidden, made)
 	o := s.list.last()
@@ -35,7 +34,6 @@ func (s *stage) compress(k *compressorKinds, dim float64) {
 	o.Activations = 2 * s.tokens * made * wide
 	o.Moved = o.Activations
 	s.beside(o)
-	// The states of all tokens of an entry are read when the last is there, and the entry is written.
 	o = s.add(k.write, VectorUnit)
 	o.Flops = 4 * s.tokens * made
 	o.Activations = s.tokens * made * wide
@@ -44,7 +42,7 @@ func (s *stage) compress(k *compressorKinds, dim float64) {
 	s.beside(o)
 }
 
-// beside makes a kernel run beside another in decode, where an engine has it so: its bytes count, its latency does not.
+// beside hides the latency, but not the bytes, of a kernel in decode steps of engines.
 func (s *stage) beside(o *Op) {
 	if s.assume.Engine && s.phase == Decode {
 		o.Kernels = besideNorm

@@ -5,7 +5,7 @@ import (
 	"throughline/model"
 )
 
-// denseMLP is the feed-forward block of a dense layer, its width split over the tensor-parallel ranks, or over all of a stage.
+// denseMLP is the feed-forward block of a dense layer, split over the ranks that share it.
 func (s *stage) denseMLP() {
 	ranks, replicas := s.across(s.plan.WideDense)
 	width, tokens := float64(s.model.FeedForward)/float64(ranks), s.tokens*replicas
@@ -35,8 +35,7 @@ func (s *stage) denseMLP() {
 	s.residual(MLPResidual, s.normTokens)
 }
 
-// across is the ranks that share a part of the model and the attention replicas among them: the tensor-parallel ranks of one
-// replica, or all of a stage.
+// across returns the ranks that share a part of the model and the attention replicas among them.
 func (s *stage) across(wide bool) (ranks int, replicas float64) {
 	a := s.plan.Attention
 	if !wide || a.DP == 1 || !s.plan.Pipelined {
@@ -45,7 +44,8 @@ func (s *stage) across(wide bool) (ranks int, replicas float64) {
 	return a.DP * a.TP * a.Context(), float64(a.DP)
 }
 
-// together gathers n elements of the tokens of all data-parallel ranks of a group, or adds them up and leaves every rank its own.
+// together gathers n elements from the data-parallel ranks of a group, or reduces and scatters
+// them.
 func (s *stage) together(k Kind, c hardware.Collective, n float64, group int) {
 	o := s.add(k, VectorUnit)
 	o.Activations = 2 * n * s.r

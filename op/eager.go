@@ -2,23 +2,23 @@ package op
 
 import "throughline/model"
 
-// Eager is how a framework runs a model that a host launches operator by operator, without graphs, and that fuses only what it
-// has one function for. Nil stands for serving engines, whose kernels are fused and whose steps are captured.
+// Eager describes a framework that launches operators one by one, without graphs and with little
+// fusion. Nil stands for serving engines, which fuse kernels and capture steps.
 type Eager struct {
-	// Kernels are the operators that are kernels of their own there, by what the model is made of.
+	// Kernels are the operators that run unfused.
 	Kernels [KindCount]Unfused
-	Gated   [KindCount]Unfused // of models with a gated feed-forward block; one without kernels is as in Kernels
-	// GrowsCache: keys and values are copied at every step into memory that has room for one token more.
+	Gated   [KindCount]Unfused // overrides Kernels for models with a gated feed-forward block
+	// GrowsCache: every step copies keys and values into memory with room for one more token.
 	GrowsCache bool
-	AllLogits  bool    // the output projection of a prompt is that of all its tokens
-	Launch     float64 // seconds of the host for each kernel
+	AllLogits  bool    // prefill projects all tokens of a prompt to logits
+	Launch     float64 // seconds of host time per kernel
 }
 
-// Unfused is an operator as a framework runs it: so many kernels, one after another, each with a result as large as that of the
-// operator. Elements are those that all of them together read and write, for each of the result.
+// Unfused is an operator that a framework runs as several kernels, one after another. Elements are
+// read and written by all of them together, per element of the result.
 type Unfused struct{ Kernels, Elements float64 }
 
-// of is how an operator of a model runs; without kernels: as everywhere.
+// of looks up how an operator runs; zero kernels mean as elsewhere.
 func (e *Eager) of(k Kind, gated bool) Unfused {
 	if u := e.Gated[k]; gated && u.Kernels > 0 {
 		return u
@@ -26,10 +26,10 @@ func (e *Eager) of(k Kind, gated bool) Unfused {
 	return e.Kernels[k]
 }
 
-// Eager makes lowerings those of a framework; nil: of serving engines.
+// Eager lowers as a framework would; nil lowers as serving engines do.
 func (l *Lowerer) Eager(e *Eager) { l.eager = e }
 
-// unfuse makes the operators from an index on kernels of their own, where the framework runs them so.
+// unfuse splits the operators from an index on into the kernels that the framework runs.
 func (s *stage) unfuse(from int) {
 	if s.eager == nil {
 		return
@@ -51,8 +51,7 @@ func (s *stage) unfuse(from int) {
 	}
 }
 
-// growCache copies keys and values, so many elements of a token, each by a kernel, into memory with room for the new tokens,
-// which are copied too.
+// growCache copies the cached keys and values, a number of elements per token, to a larger buffer.
 func (s *stage) growCache(elements float64) {
 	if s.eager == nil || !s.eager.GrowsCache {
 		return
@@ -64,7 +63,7 @@ func (s *stage) growCache(elements float64) {
 	bytes := entries * elements * s.c
 	o := s.add(CacheGrowth, VectorUnit)
 	o.Repeat *= 2
-	o.Cache = bytes // half of them read, half written
+	o.Cache = bytes // half read, half written
 	o.Output = bytes / 2
 	o.Moved = bytes
 }

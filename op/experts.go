@@ -10,8 +10,8 @@ import (
 	"throughline/plan"
 )
 
-// experts is the feed-forward block of an expert layer. The tokens are spread evenly over all processors, each is sent
-// to its experts and comes back to be weighted and added up.
+// experts is the feed-forward block of an expert layer: tokens are sent to their experts, and the
+// results come back to be weighted and added up.
 func (s *stage) experts() {
 	e := &s.model.Experts
 	p := s.plan
@@ -19,12 +19,12 @@ func (s *stage) experts() {
 	width := float64(e.Width) / tp
 	hidden := s.expertHidden
 
-	// What a token sends to experts that may lie on another processor. Shared experts see it at its full width.
+	// Shared experts see tokens at full width.
 	sent := float64(e.TopK) * hidden
 	if !p.SharedPerCard {
 		sent += float64(e.Shared) * s.hidden
 	}
-	// The slices of a cut expert work on the tokens of all their processors.
+	// The slices of a split expert process the tokens of all their processors.
 	group := s.meanTokens * tp
 	shared := s.sharedVisits()
 	mean := group * (float64(e.TopK) + shared) * e.CapacityFactor
@@ -80,14 +80,14 @@ func (s *stage) experts() {
 	s.kinds = between
 	s.unary(ExpertWeighting, tokens*hidden, 1)
 	s.kinds = &kinds
-	if (s.unfused() || s.sparseApart()) && s.attn.Kind == model.Latent { // DeepSeek and its kin multiply by routed_scaling_factor
+	if (s.unfused() || s.sparseApart()) && s.attn.Kind == model.Latent { // DeepSeek's routed_scaling_factor
 		s.unary(ExpertScaling, s.cardTokens*s.hidden, 1)
 	}
 	s.sumShared()
 	s.residual(MLPResidual, normed)
 }
 
-// narrowTokens makes what experts read narrow where a kernel of its own does so, and returns how the operators behind it run.
+// narrowTokens quantises the experts' input in a kernel of its own, and returns the kinds to use.
 func (s *stage) narrowTokens(hidden float64) *[KindCount]Info {
 	if s.sparseApart() {
 		s.quantiser(QuantiseTokens, s.tokens*hidden)
@@ -101,7 +101,7 @@ func (s *stage) narrowTokens(hidden float64) *[KindCount]Info {
 	return &exchangedKinds
 }
 
-// slowdown is how many times as long an exchange of the step takes in each direction as one of the tables; 0: as long.
+// slowdown is the time of an exchange relative to the measured one, by direction; 0 means equal.
 func (s *stage) slowdown() plan.Slowdown {
 	if s.phase == Prefill {
 		return s.plan.SlowPrefill
@@ -109,10 +109,10 @@ func (s *stage) slowdown() plan.Slowdown {
 	return s.plan.SlowDecode
 }
 
-// exchanges reports whether tokens are sent to their experts, which then see them sorted.
+// exchanges reports whether tokens are sent to their experts, which receive them sorted.
 func (s *stage) exchanges() bool { return !s.plan.Gathered && s.plan.Experts.EP > 1 }
 
-// expertBlock is what the experts of a processor do with their tokens: sort them, and multiply up and down.
+// expertBlock sorts the tokens of a processor's experts and multiplies up and down.
 func (s *stage) expertBlock(x expertProduct, tokens, hidden, width float64) {
 	s.sortRows(tokens, hidden, float64(s.model.Experts.TopK))
 	if s.model.MLP == model.Gated {
@@ -129,15 +129,14 @@ func (s *stage) expertBlock(x expertProduct, tokens, hidden, width float64) {
 	s.expertLinear(ExpertDown, x, width, hidden)
 }
 
-// read is the experts that a processor reads on average, and those of the one that reads the most, where each holds so many and
-// tokens of such a group visit them.
+// read returns the experts that a processor reads, on average and on the rank that reads most.
 func (s *stage) read(held, group float64) (mean, most float64) {
 	if s.sizes || !s.assume.TouchedExperts {
 		return held, held
 	}
 	ep := s.plan.Experts.EP
 	routed := float64(s.model.Experts.Routed+s.plan.Redundant) / float64(ep)
-	others := held - routed // shared ones, which are always read
+	others := held - routed // shared experts, which are always read
 	tokens := group * float64(ep)
 	if s.assume.Imbalance && !s.popularity[s.phase].Even() {
 		all, busiest := s.touches(ep).Shares(tokens)
@@ -155,19 +154,19 @@ func (s *stage) read(held, group float64) (mean, most float64) {
 	return others + mean, others + most
 }
 
-// touches is how many experts on so many ranks tokens touch.
+// touches is how many experts on the given ranks tokens touch.
 func (s *stage) touches(ranks int) *experts.Touched {
 	l := s.loaded(s.phase, 0, ranks)
 	if l.touched == nil {
 		var err error
 		if l.touched, err = experts.TouchedOf(&s.touching[s.phase], s.sharing(s.phase, ranks)); err != nil {
-			panic(err) // sharing is such that every expert has room
+			panic(err) // sharing leaves room for every expert
 		}
 	}
 	return l.touched
 }
 
-// loaded is what is known of the experts on so many ranks for tokens of a phase, in prefill of a power of two of prompts.
+// loaded returns the cached loads of a phase; prefill rounds prompts to a power of two.
 func (s *stage) loaded(phase Phase, prompts, ranks int) *loads {
 	key := loadsKey(ranks)<<44 | loadsKey(s.plan.Experts.TP)<<32 | loadsKey(s.plan.Redundant)<<12 | loadsKey(prompts)<<4 | loadsKey(phase)
 	recent := &s.recent[key.place()]
@@ -183,9 +182,9 @@ func (s *stage) loaded(phase Phase, prompts, ranks int) *loads {
 	return l
 }
 
-// sharing is the routed experts and their copies on so many ranks. EPLB has two policies: in prefill the groups of experts are spread over
-// nodes first, if they lie evenly on these, so that a token, which visits few groups, visits few nodes; in decode, whose kernels
-// send to every expert by itself, placement is global (github.com/deepseek-ai/EPLB, README).
+// sharing places routed experts and their copies on ranks. EPLB spreads groups of experts over
+// nodes in prefill, where a token visits few groups; in decode placement is global
+// (github.com/deepseek-ai/EPLB, README).
 func (s *stage) sharing(phase Phase, ranks int) experts.Sharing {
 	e := &s.model.Experts
 	out := experts.Sharing{Experts: e.Routed, Visited: e.TopK, Redundant: s.plan.Redundant, Ranks: ranks, Groups: 1, Nodes: 1}
@@ -199,9 +198,9 @@ func (s *stage) sharing(phase Phase, ranks int) experts.Sharing {
 	return out
 }
 
-// sharedApart reports whether the shared experts are a dense block of their own, as engines have it where tokens are sent to the
-// routed ones (python/sglang/srt/models/deepseek_v2.py, forward_deepep of DeepseekV2MoE) or where they are told to. Otherwise they
-// are so many routed ones that all tokens visit.
+// sharedApart reports whether shared experts are a separate dense block, as engines run them where
+// tokens are exchanged (python/sglang/srt/models/deepseek_v2.py, forward_deepep of DeepseekV2MoE)
+// or on request. Otherwise they count as routed experts that all tokens visit.
 func (s *stage) sharedApart() bool {
 	p := s.plan
 	if !s.assume.Engine || s.model.Experts.Shared == 0 || !p.SharedPerCard {
@@ -213,7 +212,7 @@ func (s *stage) sharedApart() bool {
 	return p.Gathered && p.SharedApart || !p.Gathered && p.Experts.EP > 1 && p.Experts.TP == 1
 }
 
-// sharedVisits is how many of the routed experts the shared ones are that every token visits among them.
+// sharedVisits is how many shared experts count as routed ones that every token visits.
 func (s *stage) sharedVisits() float64 {
 	if s.sharedApart() {
 		return 0
@@ -221,7 +220,7 @@ func (s *stage) sharedVisits() float64 {
 	return float64(s.model.Experts.Shared) * s.sharedScale
 }
 
-// sharedExperts is that block: a processor holds it for its own tokens, or the tensor-parallel ranks of a replica share it.
+// sharedExperts is the separate block, on a processor's own tokens or split by tensor parallelism.
 func (s *stage) sharedExperts() {
 	if !s.sharedApart() {
 		return
@@ -246,8 +245,8 @@ func (s *stage) sharedExperts() {
 	s.linear(SharedDown, tokens, width, s.hidden)
 }
 
-// hideShared lets the operators of that block from an index on run beside the routed experts, in steps that are short enough for an engine
-// to do so: what they read counts, how long they take does not.
+// hideShared runs the shared experts beside the routed ones in steps short enough for the engine:
+// what they read counts, their latency does not.
 func (s *stage) hideShared(first int) {
 	if s.plan.SharedBeside == 0 || s.tokens > float64(s.plan.SharedBeside) {
 		return
@@ -258,7 +257,7 @@ func (s *stage) hideShared(first int) {
 	}
 }
 
-// sharedTokens is the tokens that block sees.
+// sharedTokens is the tokens that the separate block of shared experts sees.
 func (s *stage) sharedTokens() float64 {
 	if s.plan.Gathered {
 		return s.tokens
@@ -266,14 +265,13 @@ func (s *stage) sharedTokens() float64 {
 	return s.cardTokens
 }
 
-// expertReplicas is the data-parallel ranks of attention whose tokens an expert group serves.
+// expertReplicas is the number of data-parallel attention ranks that an expert group serves.
 func (s *stage) expertReplicas() int {
 	a, x := s.plan.Attention, s.plan.Experts
 	return max(1, x.EP*x.TP/(a.TP*a.Context()))
 }
 
-// gatherTokens collects the tokens of the data-parallel ranks of an expert group on all its processors. Within one
-// replica they are there already.
+// gatherTokens collects the tokens of an expert group's data-parallel ranks on all its processors.
 func (s *stage) gatherTokens(hidden float64) {
 	if s.expertReplicas() == 1 {
 		s.gather(MLPGather, s.tokens*hidden)
@@ -282,7 +280,7 @@ func (s *stage) gatherTokens(hidden float64) {
 	s.amongReplicas(Dispatch, hardware.AllGather, hidden)
 }
 
-// joined is how the tokens of data-parallel ranks come together or apart: as given, or by an all-reduce.
+// joined returns the collective that joins data-parallel ranks: the given one, or an all-reduce.
 func (s *stage) joined(c hardware.Collective) hardware.Collective {
 	if r := s.plan.Reduced; r == plan.AllSteps || r == plan.PromptSteps && s.phase == Prefill {
 		return hardware.AllReduce
@@ -290,7 +288,7 @@ func (s *stage) joined(c hardware.Collective) hardware.Collective {
 	return c
 }
 
-// scatterTokens adds up the parts of the results, and leaves every rank with those of its own tokens.
+// scatterTokens adds up partial results and leaves every rank its own tokens.
 func (s *stage) scatterTokens(hidden float64) {
 	if s.expertReplicas() == 1 {
 		s.allReduce(MLPAllReduce, s.tokens*hidden)
@@ -306,8 +304,7 @@ func (s *stage) amongReplicas(k Kind, c hardware.Collective, hidden float64) {
 	s.together(k, c, mean*float64(s.expertReplicas())*hidden, s.plan.Experts.EP*s.plan.Experts.TP)
 }
 
-// busiest is the visits to the experts of the busiest rank, where a rank gets a number on average, and how many times the mean
-// it gets whatever chance adds.
+// busiest returns the visits to the busiest rank, and its load over the mean without chance.
 func (s *stage) busiest(mean float64) (visits, crowd float64) {
 	ranks := s.plan.Experts.EP
 	visits = s.routes().Busiest(mean, ranks)
@@ -327,14 +324,14 @@ func (s *stage) busiest(mean float64) (visits, crowd float64) {
 	return max(visits, mean*times), crowd
 }
 
-// uneven is how many times the mean the busiest rank gets of the tokens of a phase, and how many an exchange sends.
+// uneven returns the load of the busiest rank and of the exchange, relative to the mean.
 func (s *stage) uneven(phase Phase, ranks int, mean float64) (times, crowd float64) {
 	few, more, part := s.balances(phase, ranks)
 	return between(few.Busiest(mean), more.Busiest(mean), part), between(few.Uneven(), more.Uneven(), part)
 }
 
-// balances are the two that the tokens of a phase lie between, and how far they are from the first. What the prompts of a step prefer
-// evens out with one over the root of their number; between powers of two of them there is a straight line to that.
+// balances returns the balances of the two nearest powers of two of prompts and the position
+// between them. What the prompts of a step prefer evens out with one over the root of their number.
 func (s *stage) balances(phase Phase, ranks int) (few, more *experts.Balance, part float64) {
 	if phase == Decode {
 		few = s.balance(phase, 0, ranks)
@@ -346,19 +343,19 @@ func (s *stage) balances(phase Phase, ranks int) (few, more *experts.Balance, pa
 	return s.balance(phase, before, ranks), s.balance(phase, before+1, ranks), part
 }
 
-// between is a number a part of the way from one to another.
+// between interpolates linearly.
 func between(from, to, part float64) float64 { return from + part*(to-from) }
 
-// prompts are those of a step on all ranks that share experts, of which some may have none.
+// prompts is the number of prompts in a step on all ranks that share experts.
 func (s *stage) prompts() float64 {
 	w := &s.step[Prefill]
 	return max(1, w.Sequences*(1-w.Absent/w.Tokens)*float64(s.expertReplicas()))
 }
 
-// mostPrompts is the power of two of prompts beyond which they have nothing of their own in common any more.
+// mostPrompts is the power of two beyond which preferences of single prompts have evened out.
 const mostPrompts = 16
 
-// balance is that of the experts on so many ranks for tokens of a phase, in prefill for a power of two of prompts.
+// balance is how evenly a phase loads the experts on the given ranks.
 func (s *stage) balance(phase Phase, prompts, ranks int) *experts.Balance {
 	l := s.loaded(phase, prompts, ranks)
 	if l.balance == nil {
@@ -368,7 +365,7 @@ func (s *stage) balance(phase Phase, prompts, ranks int) *experts.Balance {
 			p.Drift = s.drift(prompts)
 		}
 		if l.balance, err = experts.BalanceOf(&p, s.sharing(phase, ranks)); err != nil {
-			panic(err) // sharing is such that every expert has room
+			panic(err) // sharing leaves room for every expert
 		}
 	}
 	return l.balance
@@ -381,10 +378,10 @@ func (s *stage) routes() *experts.Routing {
 	return &s.routing
 }
 
-// Busiest is how many times the mean the busiest rank of the experts got in what was lowered last.
+// Busiest is the load of the busiest expert rank in the last lowering, relative to the mean.
 func (l *Lowerer) Busiest() float64 { return l.times }
 
-// BusiestByLayer is that of each layer, or of as many as stand for all; nil where layers do not differ.
+// BusiestByLayer is the same per layer, or for a sample of layers; nil where they do not differ.
 func (l *Lowerer) BusiestByLayer() []float64 {
 	s := &l.stage
 	if !s.assume.Imbalance || s.plan.Experts.EP < 2 || s.popularity[s.phase].Even() {
@@ -401,12 +398,11 @@ func (l *Lowerer) BusiestByLayer() []float64 {
 // Slowest is by how many standard deviations the slowest of several ranks lags behind their mean.
 func (l *Lowerer) Slowest(ranks int) float64 { return l.routing.Largest(ranks) }
 
-// Rebalances reports whether a plan has copies of experts that are moved to where tokens go.
+// Rebalances reports whether a plan moves copies of experts to where tokens go.
 func (l *Lowerer) Rebalances(p *plan.Plan) bool {
 	return p.Redundant > 0 && p.Experts.EP > 1 && l.assume.Imbalance && !l.popularity[Decode].Even()
 }
 
-// prepareExperts works out what only depends on the model and its formats.
 func (l *Lowerer) prepareExperts() {
 	e := &l.model.Experts
 	l.expertHidden = float64(cmp.Or(e.Hidden, l.model.Hidden))
@@ -414,7 +410,7 @@ func (l *Lowerer) prepareExperts() {
 	l.sharedWeight = l.formats[model.SharedModule].Weight / l.formats[model.ExpertModule].Weight
 }
 
-// resident is the experts on one processor, in units of a routed one.
+// resident is the number of experts on one processor, in units of a routed one.
 func (s *stage) resident() float64 {
 	local := float64(s.plan.ExpertsPerProc(s.model))
 	if s.sharedApart() {
@@ -422,10 +418,9 @@ func (s *stage) resident() float64 {
 	}
 	scale := s.sharedScale
 	if s.plan.Gathered && s.plan.SharedPerCard {
-		// The shared experts are cut over the tensor-parallel ranks like a dense block, however the routed ones are.
+		// Shared experts are split over the tensor-parallel ranks like a dense block.
 		scale *= min(1, float64(s.plan.Experts.TP)/float64(s.plan.Attention.TP))
 	}
-	// Weights of another number format are as many more or fewer.
 	scale *= s.sharedWeight
 	if scale == 1 {
 		return local
@@ -437,8 +432,7 @@ func (s *stage) resident() float64 {
 	return local + shared*(scale-1)
 }
 
-// expertProduct is the part of the experts of a processor in a product: of all that are resident, some are read; each
-// sees rows of the tokens on average.
+// expertProduct is a product with resident experts, of which some are read, each with mean rows.
 type expertProduct struct{ resident, read, rows, tokens float64 }
 
 // expertLinear multiplies tokens by the matrices of the experts.

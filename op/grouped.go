@@ -7,8 +7,7 @@ import (
 	"throughline/hardware/kernel"
 )
 
-// groupedAttention is attention whose query heads share key/value heads in groups: one head each in multi-head, all of
-// them in multi-query attention.
+// groupedAttention is attention whose query heads share key/value heads: multi-head to multi-query.
 func (s *stage) groupedAttention() {
 	a := s.attn
 	tp := s.plan.Attention.TP
@@ -17,7 +16,7 @@ func (s *stage) groupedAttention() {
 	q := heads * dim // width of the queries
 	value := float64(a.ValueSize())
 	kvHeads := float64(a.KVHeadsPerRank(tp))
-	k, v := kvHeads*dim, kvHeads*value // width of the keys and of the values
+	k, v := kvHeads*dim, kvHeads*value // widths of keys and values
 	if a.SharedKV {
 		v = 0 // the keys are the values
 	}
@@ -39,7 +38,7 @@ func (s *stage) groupedAttention() {
 	} else {
 		s.linear(QKV, s.tokens, s.hidden, q+k+v)
 	}
-	if !(s.joinsDown() && a.SharedKV) { // where they are within what gives positions
+	if !(s.joinsDown() && a.SharedKV) { // fused with the rotary kernel otherwise
 		s.headNorms(q, k, dim)
 	}
 	s.rotate(q, k, k+v)
@@ -64,9 +63,9 @@ func (s *stage) groupedAttention() {
 	s.finishAttention()
 }
 
-// headNorms normalise queries and keys of the given widths: every head, or all of them together. Of those the tensor-parallel ranks
-// have shares, and add up two sums of squares of each token, in 32 bits and one message (MiniMaxM2RMSNormTP of SGLang,
-// python/sglang/srt/models/minimax_m2.py).
+// headNorms normalise queries and keys, each head or all heads together. In the latter case
+// tensor-parallel ranks all-reduce two sums of squares per token, in 32 bits and one message
+// (MiniMaxM2RMSNormTP of SGLang, python/sglang/srt/models/minimax_m2.py).
 func (s *stage) headNorms(q, k, dim float64) {
 	switch a := s.attn; {
 	case a.WideNorm:
@@ -84,9 +83,8 @@ func (s *stage) headNorms(q, k, dim float64) {
 	}
 }
 
-// output projects the heads, of the given width together, back to the residual stream: directly, or through a lower rank
-// for each group of heads. The groups are split over the tensor-parallel ranks; a rank with a part of a group has its
-// share of the sums that the all-reduce adds up.
+// output projects the heads to the residual stream, directly or through a low rank per group of
+// heads. A tensor-parallel rank with a part of a group contributes its share to the all-reduce.
 func (s *stage) output(width float64) {
 	s.quantise(QuantiseHeads, s.tokens*width)
 	if s.attn.OutputRank == 0 {
@@ -99,13 +97,12 @@ func (s *stage) output(width float64) {
 	s.linear(OutputProjection, s.tokens, groups*rank, s.hidden)
 }
 
-// index is the indexer of sparse attention: light heads of their own score every entry of the context, and the best are
-// attended to. Its heads are not split over the tensor-parallel ranks. A layer without such heads sees what another
-// layer picked.
+// index is the indexer of sparse attention: its light heads score the whole context and the best
+// entries are attended to. Tensor-parallel ranks do not split these heads.
 func (s *stage) index() {
 	a := s.attn
 	if a.IndexHeads == 0 {
-		return // all tokens are seen, or those that another layer has picked
+		return // dense attention, or entries that another layer has picked
 	}
 	heads, dim := float64(a.IndexHeads), float64(a.IndexDim)
 	from := s.hidden
@@ -134,8 +131,7 @@ func (s *stage) index() {
 	}
 }
 
-// skipsIndex reports whether there are only prompts, of which all tokens are attended to that come before: nothing is picked then, but the
-// keys are kept for what is generated behind them.
+// skipsIndex reports whether all prompts attend to everything, so that only index keys are kept.
 func (s *stage) skipsIndex() bool {
 	if !s.plan.IndexSkips || !s.latentIndex() {
 		return false
@@ -148,22 +144,21 @@ func (s *stage) skipsIndex() bool {
 	return true
 }
 
-// scoreBytes is the bytes of a score of an indexer: 32 bits, as its heads are added up in.
+// scoreBytes is the size of an index score: heads are added up in 32 bits.
 const scoreBytes = 4
 
-// selectPasses is how often the scores are read to pick the best: they are sorted into bins, twice, before those of the last bin are
-// found. Times of SGLang's modules with a million entries grow by four passes over the scores for each query, one of which
-// writes them.
+// selectPasses is how often scores are read: twice to fill bins, once to search the last one. Times
+// of SGLang's modules with a million entries grow by four passes per query, one of which writes.
 const selectPasses = 3
 
-// pick scores the entries of the contexts by the heads of an indexer, and picks the best.
+// pick scores the contexts with the heads of an indexer and picks the best entries.
 func (s *stage) pick(p *part, heads, dim float64) {
 	entries := p.context
 	if s.attn.Compress > 1 {
 		entries /= float64(s.attn.Compress)
 	}
-	// The heads are added up on the chip: one score for every entry reaches memory. In a prefill that happens in chunks of
-	// the prompt, whose space does not count.
+	// Heads are added up on the chip: one score per entry reaches memory, in prefill chunk by
+	// chunk.
 	unit, key, score, reads := AttentionMatrixUnit, dim*s.c, s.r, 1.0
 	if s.assume.NarrowIndex {
 		unit, key, score, reads = IndexUnit, dim*(1+groupScale), scoreBytes, selectPasses
@@ -175,7 +170,7 @@ func (s *stage) pick(p *part, heads, dim float64) {
 	o.M, o.N, o.K = p.tokens*heads, p.scored/p.tokens, dim
 	if p.phase == Decode || !s.flash {
 		o.Output = p.scored * s.r
-	} else if queries := p.tokens / p.sequences; s.assume.NarrowIndex && queries > 1 { // a single one is scored as those that decode
+	} else if queries := p.tokens / p.sequences; s.assume.NarrowIndex && queries > 1 { // a single query is scored as in decode
 		o.Count, o.M, o.Rows = s.indexLaunches(queries, entries/p.sequences, p.sequences, heads)
 	}
 	picked := p.tokens * float64(s.attn.IndexTopK)
@@ -186,31 +181,32 @@ func (s *stage) pick(p *part, heads, dim float64) {
 	o.Moved = o.Activations
 }
 
-// indexLaunches is how often an engine launches the scores of so many prompts, each of so many queries that see so many entries, the
-// rows of a launch, queries times heads, and the most entries that one of its tiles sees: as many whole prompts as there
-// is room for their queries times their entries, or a part of one (split_indexer_prefill_chunks in
-// vllm/v1/attention/backends/mla/indexer.py). A tile with the end of one prompt and the start of the next sees the entries of both.
+// indexLaunches returns how often an engine launches the scores of equal prompts, the rows of a
+// launch and the most entries a tile sees: those of both prompts that it spans. A launch takes as
+// many prompts as its buffer holds, or a part of one (split_indexer_prefill_chunks in
+// vllm/v1/attention/backends/mla/indexer.py).
 func (s *stage) indexLaunches(queries, entries, prompts, heads float64) (launches, rows, longest float64) {
-	room, whole := s.plan.IndexBytes/scoreBytes, prompts
+	room, perLaunch := s.plan.IndexBytes/scoreBytes, prompts
 	if room > 0 && queries*entries > room {
 		part := max(1, math.Floor(room/entries))
 		return roundUp(queries/part) * prompts, part * heads, entries
 	}
 	if room > 0 {
-		whole = min(prompts, math.Floor(math.Sqrt(room/(queries*entries))))
+		perLaunch = min(prompts, math.Floor(math.Sqrt(room/(queries*entries))))
 	}
 	longest = entries
-	if whole > 1 && math.Mod(math.Round(queries*heads), IndexTile) != 0 {
+	if perLaunch > 1 && math.Mod(math.Round(queries*heads), IndexTile) != 0 {
 		longest *= 2
 	}
-	return roundUp(prompts / whole), queries * whole * heads, longest
+	return roundUp(prompts / perLaunch), queries * perLaunch * heads, longest
 }
 
-// roundUp is the next whole number, but for what sums of fractions are off by.
+// roundUp rounds up, ignoring the rounding errors of sums of fractions.
 func roundUp(x float64) float64 { return math.Ceil(x - 1e-9) }
 
-// IndexTile is the rows, queries times heads, that an indexer scores together, one block after another on each multiprocessor:
-// next_q_block of deep_gemm/include/deep_gemm/scheduler/sm100_mqa_logits.cuh in github.com/deepseek-ai/DeepGEMM (54e2261).
+// IndexTile is the rows, queries times heads, that an indexer scores together on a multiprocessor:
+// next_q_block of deep_gemm/include/deep_gemm/scheduler/sm100_mqa_logits.cuh in
+// github.com/deepseek-ai/DeepGEMM (54e2261).
 const IndexTile = 128
 
 // finishAttention adds up the results of the tensor-parallel ranks and the residual.
@@ -220,7 +216,7 @@ func (s *stage) finishAttention() {
 	s.residual(AttentionResidual, s.normTokens)
 }
 
-// outputGate multiplies the attention output of the given width by a sigmoid of the input, in models that have it.
+// outputGate multiplies the attention output by a sigmoid of the input, in models that have it.
 func (s *stage) outputGate(width float64) {
 	if !s.attn.Gated {
 		return
@@ -230,18 +226,18 @@ func (s *stage) outputGate(width float64) {
 	s.binary(AttentionGateMultiply, s.tokens*width)
 }
 
-// attention is the part between the projections: queries against keys, softmax, probabilities against values.
+// attention is the part between the projections: query-key products, softmax, products with values.
 type attention struct {
 	heads, kvHeads   float64
 	keyDim, valueDim float64 // elements of one head
 	keyCache         float64 // bytes of keys and values read from the cache
 	valueCache       float64
-	keyActivations   float64 // bytes of keys and values read as activations, where they were just expanded
+	keyActivations   float64 // bytes of keys and values just expanded, read as activations
 	valueActivations float64
 }
 
-// attentionKernels are those of fused attention. Keys and values that were expanded from a latent cache are no longer in
-// one; in decode no kernel reads them from elsewhere.
+// attentionKernels are those of fused attention. Decode kernels only read keys and values from a
+// cache.
 func attentionKernels(p *part, t *attention) kernel.Uses {
 	cached := t.keyCache > 0
 	switch {
@@ -255,8 +251,7 @@ func attentionKernels(p *part, t *attention) kernel.Uses {
 	return kernel.Uses{}
 }
 
-// attend emits the attention either fused, its scores never leaving the chip, or as two products with the scores
-// written and read between them.
+// attend emits fused attention, or two products with the scores written and read in between.
 func (s *stage) attend(unit Unit, p *part, t *attention) {
 	scores := p.pairs * t.heads
 	queries := p.tokens * t.heads * t.keyDim * s.r

@@ -1,6 +1,6 @@
 package op
 
-// hyper is the kinds of a hyper-connection in front of a block.
+// hyper names the operators of a hyper-connection in front of a block.
 type hyper struct{ post, mix, pre Kind }
 
 var (
@@ -8,20 +8,20 @@ var (
 	hyperMLP       = hyper{MLPHyperPost, MLPHyperMix, MLPHyperPre}
 )
 
-// fusedStreams is the most tokens of a step whose streams one kernel mixes and multiplies: use_small_fma in
+// fusedStreams is the most tokens whose streams one kernel mixes and multiplies: use_small_fma in
 // vllm/model_executor/kernels/mhc/tilelang.py of 0.25.1 (752a3a5).
 const fusedStreams = 16
 
-// mixWeight is the bytes of a weight of a hyper-connection, of 32 bits.
+// mixWeight is the bytes of a hyper-connection weight, which has 32 bits.
 const mixWeight = 4
 
-// connect is a hyper-connection in front of a block, which takes the place of its norm and of the residual of the block before it. Each
-// stream gets its share of what that block made and of all streams (post); a product of all streams says the shares of
-// the next block (mix); what that reads is the weighted sum of the streams, normalised (pre).
+// connect is a hyper-connection, which replaces a block's norm and the residual of the previous
+// block. Streams are mixed with that block's result (post), a product of all streams yields the
+// shares of the next block (mix), whose input is their weighted sum, normalised (pre).
 func (s *stage) connect(h *hyper, tokens float64) {
-	width := s.hidden // of what a block reads and makes
+	width := s.hidden // width of a block's input and result
 	n := float64(s.model.Streams)
-	post, shares := tokens*width*(n+1+n)*s.r, 2*tokens*width*n*(n+1) // the streams and the result of a block, and the streams again
+	post, shares := tokens*width*(n+1+n)*s.r, 2*tokens*width*n*(n+1) // streams and result read, streams written
 	if tokens > fusedStreams {
 		o := s.add(h.post, VectorUnit)
 		o.Flops, o.Activations, o.Output, o.Moved = shares, post, tokens*width*n*s.r, post
@@ -38,11 +38,11 @@ func (s *stage) connect(h *hyper, tokens float64) {
 	s.norm(h.pre, tokens*width, width)
 	o = s.list.last()
 	o.Flops += 2 * tokens * n * width
-	o.Activations += tokens * (n - 1) * width * s.r // it reads all streams
+	o.Activations += tokens * (n - 1) * width * s.r // all streams are read
 	o.Moved = o.Weights + o.Activations
 }
 
-// connectNorm is what stands in front of a block: a norm, or a hyper-connection.
+// connectNorm is a norm or a hyper-connection in front of a block.
 func (s *stage) connectNorm(k Kind, h *hyper, tokens float64) {
 	if s.model.Hyper() {
 		s.connect(h, tokens)
@@ -51,7 +51,7 @@ func (s *stage) connectNorm(k Kind, h *hyper, tokens float64) {
 	s.norm(k, tokens*s.hidden, s.hidden)
 }
 
-// residual adds what a block made to the residual stream; hyper-connections do so in front of the next block.
+// residual adds a block's result to the residual stream, unless a hyper-connection does so.
 func (s *stage) residual(k Kind, tokens float64) {
 	if !s.model.Hyper() {
 		s.binary(k, tokens*s.hidden)

@@ -5,7 +5,7 @@ import (
 	"throughline/model"
 )
 
-// Kind says which operator of the transformer this is.
+// Kind identifies an operator of the transformer.
 type Kind uint8
 
 // Block is the half of a layer that an operator belongs to.
@@ -35,13 +35,13 @@ const (
 	MatrixUnit          Unit = iota // matrix unit, number type of the matrices
 	AttentionMatrixUnit             // matrix unit, number type of attention
 	VectorUnit
-	IndexUnit // matrix unit, eight bits where the chip multiplies in them, else number type of attention
+	IndexUnit // matrix unit, 8 bits where the chip supports them, else the number type of attention
 	WideUnit  // 32 bits
 	UnitCount
 )
 
 const (
-	// Attention of grouped heads (and what both families share).
+	// Grouped attention, and what both families share.
 	InputNorm Kind = iota
 	QKV
 	QKNormAllReduce
@@ -105,7 +105,7 @@ const (
 	LinearNorm
 	OutputDown
 
-	// What compresses the past of neighbouring tokens into one entry, for attention and for its indexer.
+	// Compression of neighbouring tokens into one entry, for attention and for its indexer.
 	CompressorInput
 	CompressorState
 	CompressorWrite
@@ -164,7 +164,7 @@ const (
 	ExpertNarrow
 	ExpertWiden
 
-	// Shared experts that are a block of their own.
+	// Shared experts that are a separate block.
 	QuantiseShared
 	SharedGateUp
 	SharedUp
@@ -172,7 +172,7 @@ const (
 	SharedGateMultiply
 	QuantiseSharedInner
 	SharedDown
-	SharedSum // with what comes back from the others
+	SharedSum // of shared and routed results
 
 	// The ends of the model.
 	Embedding
@@ -188,7 +188,7 @@ const (
 	KindCount
 )
 
-// Traffic says for which kind of parallelism processors communicate.
+// Traffic is the kind of parallelism that processors communicate for.
 type Traffic uint8
 
 const (
@@ -199,7 +199,7 @@ const (
 	TrafficCount
 )
 
-// Info is what is fixed for a kind of operator.
+// Info holds what is fixed for a kind of operator.
 type Info struct {
 	Name    string
 	Block   Block
@@ -207,16 +207,15 @@ type Info struct {
 	Traffic Traffic // of a communication operator
 	// Module is the part of the model whose weights it multiplies by, or whose kernel it runs in.
 	Module model.Module
-	// Kernels that the operator runs in; those of attention and of exchanges depend on the step, those of messages on their
-	// pattern.
+	// Kernels of the operator; those of attention, exchanges and messages depend on the step.
 	Kernels kernel.Uses
-	// Launched: a host launches it also where it runs beside other kernels, so that its bytes count and its latency does not.
+	// Launched: a host launches it even where other kernels hide its latency.
 	Launched bool
-	// Normed: what it reads has been written by a norm or an activation, which may have made it narrow.
+	// Normed: its input was written by a norm or an activation, which may have quantised it.
 	Normed bool
 }
 
-// Info looks the kind up.
+// Info returns what is fixed for the kind.
 func (k Kind) Info() Info { return kinds[k] }
 
 // Traffic is what a communication operator is for.
@@ -224,7 +223,7 @@ func (k Kind) Traffic() Traffic { return kinds[k].Traffic % TrafficCount }
 
 func (k Kind) String() string { return kinds[k].Name }
 
-// KindOf is the kind of a name; false where there is none.
+// KindOf finds a kind by its name.
 func KindOf(name string) (Kind, bool) {
 	for k := range kinds {
 		if kinds[k].Name == name {
@@ -239,14 +238,14 @@ var (
 	product          = kernel.Uses{{Slot: kernel.Gemm}}
 	quantising       = kernel.Uses{{Slot: kernel.Gemm, Role: kernel.Quantised}, {Slot: kernel.Quantise}, moving[0]}
 	absorbed         = kernel.Uses{{Slot: kernel.Absorb}, {Slot: kernel.GroupedGemm}}
-	narrowing        = kernel.Uses{{Slot: kernel.Quantise}, moving[0]} // behind no product
+	narrowing        = kernel.Uses{{Slot: kernel.Quantise}, moving[0]} // no product follows
 	norm             = kernel.Uses{{Slot: kernel.AddNorm}}
 	besideNorm       = kernel.Uses{{Slot: kernel.AddNorm, Role: kernel.Beside}}
 	moving           = kernel.Uses{{Slot: kernel.AddNorm, Role: kernel.Alone}}
 	activation       = kernel.Uses{{Slot: kernel.SiluMul}}
 	withinActivation = kernel.Uses{{Slot: kernel.SiluMul, Role: kernel.Within}}
 
-	// Experts run in one kernel for the whole block, which is charged to the first product, or in one for each product.
+	// Experts run in one kernel, charged to the first product, or in one kernel per product.
 	expertUp         = kernel.Uses{{Slot: kernel.Experts}, {Slot: kernel.GroupedGemm}}
 	expertActivation = inBlock(kernel.Use{Slot: kernel.SiluMul})
 	expertMultiply   = inBlock(kernel.Use{Slot: kernel.SiluMul, Role: kernel.Within})
@@ -257,23 +256,24 @@ var (
 	expertQuantise   = launchedInBlock(kernel.Use{Slot: kernel.Quantise})
 )
 
-// inBlock is an operator that is within a block of experts where that is one kernel.
+// inBlock is an operator that is part of a fused expert kernel, where there is one.
 func inBlock(alone kernel.Use) kernel.Uses {
 	return kernel.Uses{{Slot: kernel.Experts, Role: kernel.Within}, alone}
 }
 
-// launchedInBlock is an operator that a block of experts was measured with and that is launched apart all the same: AITER sorts, quantises,
-// multiplies, quantises and multiplies (fused_moe_2stages of aiter/fused_moe.py); activation, copies and sums are in its products.
+// launchedInBlock is an operator measured with a block of experts but launched separately. AITER
+// sorts, quantises, multiplies, quantises and multiplies (fused_moe_2stages of aiter/fused_moe.py);
+// its products contain activation, copies and sums.
 func launchedInBlock(alone kernel.Use) kernel.Uses {
 	return kernel.Uses{{Slot: kernel.Experts, Role: kernel.Following}, alone}
 }
 
-// dispatched is the kernels of an operator of a block between the halves of an exchange: that for such blocks comes first.
+// dispatched puts the kernel for blocks between dispatch and combine first.
 func dispatched(u kernel.Uses) kernel.Uses {
 	return kernel.Uses{{Slot: kernel.DispatchedExperts, Role: u[0].Role}, u[0], u[1]}
 }
 
-// exchangedKinds are the kinds as they run between the halves of an exchange.
+// exchangedKinds are the kinds as they run between dispatch and combine.
 var exchangedKinds = func() [KindCount]Info {
 	out := kinds
 	for k := range out {
@@ -416,8 +416,8 @@ var kinds = [KindCount]Info{
 	DraftProjection: {Name: "draft projection", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
 }
 
-// OfSharedExperts reports whether an operator belongs to what shared experts compute that are a block of their own.
+// OfSharedExperts reports whether an operator belongs to a separate block of shared experts.
 func (k Kind) OfSharedExperts() bool { return k >= QuantiseShared && k <= SharedDown }
 
-// OfExperts reports whether an operator is a part of what experts compute.
+// OfExperts reports whether an operator is part of what experts compute.
 func (k Kind) OfExperts() bool { return k >= ExpertGateUp && k <= ExpertDown }

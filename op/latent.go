@@ -2,8 +2,8 @@ package op
 
 import "throughline/hardware/kernel"
 
-// latentAttention is multi-head latent attention (MLA): per token one latent vector and one rotary key are cached, and
-// the keys and values of all heads follow from them.
+// latentAttention is multi-head latent attention (MLA): a token caches one latent vector and one
+// rotary key, from which the keys and values of all heads follow.
 func (s *stage) latentAttention() {
 	a := s.attn
 	heads := float64(a.Heads / s.plan.Attention.TP)
@@ -33,7 +33,7 @@ func (s *stage) latentAttention() {
 	s.finishAttention()
 }
 
-// latents makes the queries of all heads, so wide together, and the latent vectors with rotary keys.
+// latents makes the queries of all heads and the latent vectors with rotary keys.
 func (s *stage) latents(queries, latent float64) {
 	r, joined := float64(s.attn.QueryRank), s.attn.QueryRank > 0 && s.joinsDown()
 	scattered := s.scatteredLatents()
@@ -65,26 +65,28 @@ func (s *stage) latents(queries, latent float64) {
 	}
 }
 
-// joinsDown reports whether queries and latents are made narrow in one product, as serving engines do it: fused_qkv_a_proj_with_mqa
-// in python/sglang/srt/models/deepseek_v2.py, fused_qkv_a_proj in vllm/model_executor/models/deepseek_v2.py, kv_a_proj_with_mqa in
-// tensorrt_llm/_torch/models/modeling_deepseekv3.py, whose outputs are those of q_a_proj as well.
+// joinsDown reports whether one product makes the narrow queries and latents, as in serving
+// engines: fused_qkv_a_proj_with_mqa in python/sglang/srt/models/deepseek_v2.py, fused_qkv_a_proj
+// in vllm/model_executor/models/deepseek_v2.py, kv_a_proj_with_mqa in
+// tensorrt_llm/_torch/models/modeling_deepseekv3.py, which includes q_a_proj.
 func (s *stage) joinsDown() bool { return s.assume.Engine && s.eager == nil }
 
-// scatteredLatents: every tensor-parallel rank makes the latent vectors of its share of the tokens, and these are gathered in place of
-// what is in front of attention, which is several times as wide: python/sglang/srt/layers/communicator.py, AttnTpContext
-// (--enable-attn-tp-input-scattered). Otherwise all ranks make those of all tokens: vLLM gathers behind the norm.
+// scatteredLatents reports whether each tensor-parallel rank makes the latents of its share of the
+// tokens, which are gathered instead of the several times wider input:
+// python/sglang/srt/layers/communicator.py, AttnTpContext (--enable-attn-tp-input-scattered). vLLM
+// gathers behind the norm.
 func (s *stage) scatteredLatents() bool {
 	return s.sequenceParallel() && s.plan.LateGather && s.joinsDown() && s.attn.QueryRank > 0
 }
 
-// absorbs reports whether the attention of a phase works on the latent cache itself. With an indexer every query has
-// entries of its own, which cannot be expanded together.
+// absorbs reports whether attention works on the latent cache itself. With an indexer every query
+// has its own entries, which cannot be expanded together.
 func (s *stage) absorbs(phase Phase) bool {
 	return s.absorb[phase] || s.attn.IndexTopK > 0 && s.absorb[Decode]
 }
 
-// absorbed moves the up-projection of the keys into the queries and that of the values behind the softmax, so that
-// attention works on the latent cache itself: one read of it serves all heads, as keys and as values.
+// absorbed folds the up-projections of keys and values into queries and outputs, so that one read
+// of the latent cache serves all heads, as keys and as values.
 func (s *stage) absorbed(heads, nope, rope, value, rank float64) {
 	var tokens float64
 	for i := range s.parts[:s.n] {
@@ -96,7 +98,7 @@ func (s *stage) absorbed(heads, nope, rope, value, rank float64) {
 		return
 	}
 	if s.assume.LatentBookkeeping {
-		s.unary(LatentUpSplit, heads*(nope+value)*rank, 1) // the weights, once per layer, not per token
+		s.unary(LatentUpSplit, heads*(nope+value)*rank, 1) // weights, once per layer, not per token
 	}
 	s.linears(AbsorbQuery, heads, tokens, tokens*heads, nope, rank)
 	o := s.unary(QueryConcat, tokens*heads*(rank+rope), 1)
@@ -115,7 +117,6 @@ func (s *stage) absorbed(heads, nope, rope, value, rank float64) {
 	}
 }
 
-// attendLatent attends to the latent cache.
 func (s *stage) attendLatent(p *part, heads, rope, rank float64) {
 	// One kernel does all of the attention; it is charged to the scores.
 	var kernels kernel.Uses
@@ -134,8 +135,7 @@ func (s *stage) attendLatent(p *part, heads, rope, rank float64) {
 	if !s.flash {
 		o.Activations += scores * s.r
 	}
-	// Fused attention keeps the scores of a whole prompt on the chip. In decode, where they are small, the sample of the
-	// reference tool counts them as working space all the same.
+	// Fused attention keeps scores on the chip; the reference tool counts them in decode.
 	kept := s.flash && (p.phase == Prefill || !s.assume.LatentBookkeeping)
 	if !kept {
 		o.Output = scores * s.r
@@ -158,8 +158,7 @@ func (s *stage) attendLatent(p *part, heads, rope, rank float64) {
 	}
 }
 
-// expanded expands the keys and values of all heads from the latent cache, for every token of the context, and then
-// attends as usual. The two phases do so apart, each for the contexts of its sequences.
+// expanded expands the keys and values of all heads from the latent cache and attends as usual.
 func (s *stage) expanded(heads, nope, rope, value, rank float64) {
 	for i := range s.parts[:s.n] {
 		p := &s.parts[i]

@@ -5,7 +5,7 @@ import (
 	"throughline/model"
 )
 
-// The kernels of linear attention by phase.
+// Kernels of linear attention by phase.
 var (
 	linearState = [PhaseCount]kernel.Uses{Decode: {{Slot: kernel.LinearDecode}}, Prefill: {{Slot: kernel.LinearPrefill}}}
 	convolution = [PhaseCount]kernel.Uses{
@@ -14,8 +14,8 @@ var (
 	}
 )
 
-// linearAttention keeps, instead of a cache, one state matrix per head and sequence, which every token reads and
-// changes. The gated delta rule first takes out of the state what it holds for the key of the token.
+// linearAttention keeps one state matrix per head and sequence instead of a cache. The gated delta
+// rule first removes what the state holds for the token's key.
 func (s *stage) linearAttention() {
 	a := s.attn
 	tp := s.plan.Attention.TP
@@ -57,8 +57,7 @@ func (s *stage) linearAttention() {
 	s.finishAttention()
 }
 
-// shortConvolution mixes a few neighbouring tokens in the place of attention: what goes into a convolution over them is
-// gated, and so is what comes out of it.
+// shortConvolution replaces attention by a gated convolution over a few neighbouring tokens.
 func (s *stage) shortConvolution() {
 	a := s.attn
 	tp := s.plan.Attention.TP

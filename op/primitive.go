@@ -5,8 +5,8 @@ import (
 	"throughline/hardware/kernel"
 )
 
-// Operations per element of the vector operators: those of the reference tool's layer model (RMS norm, softmax, SiLU
-// are forced by its sample output; GELU and sigmoid, which the sample does not contain, are chosen).
+// Operations per element of vector operators in the reference tool's layer model. Its sample output
+// implies RMS norm, softmax and SiLU; GELU and sigmoid, which it does not contain, are chosen.
 const (
 	normFlops    = 7
 	softmaxFlops = 5
@@ -36,8 +36,7 @@ func (s *stage) linear(k Kind, m, in, out float64) {
 	s.linears(k, 1, m, m, in, out)
 }
 
-// linears multiplies m tokens in all by count weight matrices of in × out. Each matrix sees rows of them, which sets
-// the shape of the product.
+// linears multiplies m tokens by count matrices of in × out, each of which sees rows of them.
 func (s *stage) linears(k Kind, count, rows, m, in, out float64) {
 	o := s.add(k, MatrixUnit)
 	if s.plan.FusedQuantise && s.kinds[k].Normed {
@@ -63,11 +62,11 @@ func (s *stage) norm(k Kind, n, weights float64) {
 	o.Output = n * s.r
 	o.Rows, o.Moved = n/weights, o.Weights+o.Activations // the weights are as wide as a row
 	if n == 0 {
-		o.Rows = 1 // of a step in which no prompt ends the last norm has nothing but its weights
+		o.Rows = 1 // without prompt ends the last norm reads only its weights
 	}
 }
 
-// unary reads and writes n elements, with some operations on each.
+// unary reads and writes n elements, with a number of operations on each.
 func (s *stage) unary(k Kind, n, flops float64) *Op {
 	o := s.add(k, VectorUnit)
 	o.Flops = flops * n
@@ -77,8 +76,8 @@ func (s *stage) unary(k Kind, n, flops float64) *Op {
 	return o
 }
 
-// activate applies the activation function to n elements. Its kernel multiplies by the gate as well: of its two inputs
-// and one output the operator counts two, the multiplication the others.
+// activate applies the activation function to n elements. Its kernel also multiplies by the gate:
+// of the two inputs and one output the operator counts two, the multiplication the rest.
 func (s *stage) activate(k Kind, n, flops float64) {
 	s.unary(k, n, flops).Moved = 3 * n * s.r
 }
@@ -93,8 +92,7 @@ func (s *stage) binary(k Kind, n float64) *Op {
 	return o
 }
 
-// softmax over n scores, within the kernel of the attention or, where that is not calibrated, fused like the other
-// element-wise operators. Fused, it works on scores that never leave the chip.
+// softmax over n scores runs within the attention kernel or is fused like element-wise operators.
 func (s *stage) softmax(n float64, attention kernel.Uses) {
 	o := s.add(Softmax, VectorUnit)
 	o.Kernels = kernel.Uses{{Slot: attention[0].Slot, Role: kernel.Within}, withinActivation[0]}
@@ -105,7 +103,7 @@ func (s *stage) softmax(n float64, attention kernel.Uses) {
 	}
 }
 
-// within is a part of kernels that another operator is charged with.
+// within marks kernels as charged to another operator.
 func within(kernels kernel.Uses) kernel.Uses {
 	for i := range kernels {
 		kernels[i].Role = kernel.Within
@@ -113,7 +111,7 @@ func within(kernels kernel.Uses) kernel.Uses {
 	return kernels
 }
 
-// send makes the operator a communication of so many bytes in a group of processors that lie stride apart.
+// send makes the operator a communication in a group of processors that lie stride apart.
 func (s *stage) send(o *Op, c hardware.Collective, bytes float64, group, stride int) {
 	s.list.comm[s.list.comms] = uint8(s.list.n - 1)
 	s.list.comms++
@@ -144,7 +142,7 @@ func (s *stage) allReduce(k Kind, n float64) {
 	s.send(o, hardware.AllReduce, n*s.q, tp, 1)
 }
 
-// gather collects n elements, of which every tensor-parallel rank has a share, in front of a tensor-parallel part.
+// gather collects n elements from the tensor-parallel ranks in front of a tensor-parallel part.
 func (s *stage) gather(k Kind, n float64) {
 	if !s.sequenceParallel() {
 		return
@@ -156,7 +154,7 @@ func (s *stage) gather(k Kind, n float64) {
 	s.send(o, hardware.AllGather, n*s.q, tp, 1)
 }
 
-// scatter adds up n elements over the tensor-parallel ranks and leaves each with its share, behind such a part.
+// scatter reduces n elements and leaves each tensor-parallel rank its share, behind such a part.
 func (s *stage) scatter(k Kind, n float64) {
 	if !s.sequenceParallel() {
 		return
@@ -169,8 +167,7 @@ func (s *stage) scatter(k Kind, n float64) {
 	s.send(o, hardware.ReduceScatter, n*s.q, tp, 1)
 }
 
-// The kernels that send tokens to their experts, and that bring back the results. Engines decode with those for low
-// latency.
+// Kernels of dispatch and combine. Engines decode with those for low latency.
 var (
 	dispatching = [PhaseCount]kernel.Uses{
 		Decode: {{Slot: kernel.DispatchLowLatency}, {Slot: kernel.AllToAll}}, Prefill: {{Slot: kernel.DispatchNormal}, {Slot: kernel.AllToAll}},
@@ -180,10 +177,10 @@ var (
 	}
 )
 
-// exchange is one direction of the all-to-all between experts: n elements of so many bytes leave every processor, in tokens of
-// the given width, and buffers are written and read, in the reference tool for the tokens of the whole group. All wait
-// for the busiest, which receives or sends back crowd times the mean. One that is slower than those of the tables takes as long as
-// they take for slow times the tokens; 0: as long as they do.
+// exchange is one direction of the expert all-to-all: every processor sends n elements, in tokens
+// of the given width, through buffers (in the reference tool for the whole group). All wait for the
+// busiest, which handles crowd times the mean. Slow scales the tokens of measured exchanges; 0 is
+// 1.
 func (s *stage) exchange(k Kind, kernels *[PhaseCount]kernel.Uses, n, width, bytes, crowd, slow float64) {
 	ep := s.plan.Experts.EP
 	o := s.add(k, VectorUnit)
@@ -201,23 +198,21 @@ func (s *stage) exchange(k Kind, kernels *[PhaseCount]kernel.Uses, n, width, byt
 	o.Kernels = kernels[s.phase]
 }
 
-// slices shares n elements between the processors that hold slices of the same experts. Their buffers are those of the
-// exchange.
+// slices shares n elements between the processors that hold slices of the same experts.
 func (s *stage) slices(k Kind, c hardware.Collective, n float64) {
 	if tp := s.plan.Experts.TP; tp > 1 {
 		s.send(s.add(k, VectorUnit), c, n*s.q, tp, 1)
 	}
 }
 
-// ring passes the keys and values of every part of the context, the given number of elements per token, around the
-// processors that share it: every part visits all others. What was cached before the step is shared like the rest.
+// ring passes keys and values around the processors that share a context.
 func (s *stage) ring(elements float64) {
 	if cp := s.plan.Attention.Context(); cp > 1 {
 		s.handOn(s.context() / float64(cp) * elements * s.q)
 	}
 }
 
-// handOn passes so many bytes from one part of the context to the next, until all have had them.
+// handOn passes bytes from one part of the context to the next, until all have had them.
 func (s *stage) handOn(bytes float64) {
 	cp := s.plan.Attention.Context()
 	if cp == 1 {

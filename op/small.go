@@ -8,13 +8,12 @@ import (
 	"throughline/plan"
 )
 
-// What stands between the products of a layer, as serving engines fuse it. None of it is there without the assumption
-// that small kernels take part.
+// Small kernels between the products of a layer, as serving engines fuse them, where assumed.
 
-// groupScale is the bytes of scales for an element that is quantised in groups of 128.
+// groupScale is the bytes of scales per element quantised in groups of 128.
 const groupScale = 4. / 128
 
-// quantise makes n elements as narrow as the product behind reads them. What fuses it with a kernel for experts says so.
+// quantise narrows n elements for the next product, unless an expert kernel does so itself.
 func (s *stage) quantise(k Kind, n float64) *Op {
 	if !s.quantises {
 		return nil
@@ -22,28 +21,27 @@ func (s *stage) quantise(k Kind, n float64) *Op {
 	return s.quantiser(k, n)
 }
 
-// quantiser is the kernel that does so.
+// quantiser is the kernel that quantises.
 func (s *stage) quantiser(k Kind, n float64) *Op {
 	o := s.add(k, VectorUnit)
-	o.Flops = 2 * n // the largest of a group, and the division by it
+	o.Flops = 2 * n // maximum of a group, and division by it
 	o.Activations = n * (s.r + s.a + groupScale)
 	o.Output = n * s.a
 	o.Moved = o.Activations
 	return o
 }
 
-// quantiseNormed is the same of what a norm or an activation has just written: engines may have it write narrow numbers.
+// quantiseNormed quantises behind a norm or an activation, which engines may fuse it with.
 func (s *stage) quantiseNormed(k Kind, n float64) {
 	if s.quantises && !s.plan.FusedQuantise {
 		s.quantiser(k, n)
 	}
 }
 
-// rotate gives queries and keys their rotary positions, q and k elements per token, and writes keys and values, kv together,
-// to the cache.
+// rotate applies rotary positions to queries and keys and writes keys and values to the cache.
 func (s *stage) rotate(q, k, kv float64) {
 	if !s.assume.SmallKernels || s.eager != nil && s.eager.of(Rotary, s.model.MLP == model.Gated).Kernels == 0 {
-		return // positions are learned, and part of the embedding; the cache grows by itself
+		return // positions are learned and part of the embedding; the cache grows by itself
 	}
 	o := s.add(Rotary, VectorUnit)
 	if s.phase == Decode && s.attn.Kind == model.Latent && s.absorbs(Decode) && !s.sparseApart() {
@@ -56,15 +54,15 @@ func (s *stage) rotate(q, k, kv float64) {
 	o.Moved = o.Activations + o.Cache
 }
 
-// sparseApart reports whether sparse latent attention has small kernels of its own that are fused elsewhere.
+// sparseApart reports whether sparse latent attention runs small kernels that are fused elsewhere.
 func (s *stage) sparseApart() bool {
 	return s.plan.SparseApart && s.assume.SmallKernels && s.attn.Kind == model.Latent && s.attn.IndexTopK > 0
 }
 
-// narrowIndex gives the queries and the key of an indexer their positions, makes both narrow and writes the key to its cache: three kernels at
-// least, unless they are fused. vLLM has these and a norm of the key (vllm/model_executor/models/deepseek_v2.py, Indexer, and
-// csrc/cache_kernels.cu, indexer_k_quant_and_cache); SGLang had more, and has one for the queries and one for the key since
-// github.com/sgl-project/sglang/pull/27705.
+// narrowIndex applies positions to an indexer's queries and key, quantises both and caches the key,
+// in three kernels or one. vLLM has these and a norm of the key
+// (vllm/model_executor/models/deepseek_v2.py, Indexer, and csrc/cache_kernels.cu,
+// indexer_k_quant_and_cache); SGLang had more before github.com/sgl-project/sglang/pull/27705.
 func (s *stage) narrowIndex(heads, dim float64) {
 	if !s.assume.SmallKernels || !s.assume.NarrowIndex {
 		return
@@ -83,7 +81,7 @@ func (s *stage) narrowIndex(heads, dim float64) {
 		o.Activations = queries*s.r + o.Output
 		o.Moved = o.Activations
 	}
-	if s.attn.Compress > 1 { // the compressor has written the key; what was picked is looked up in the tables of blocks
+	if s.attn.Compress > 1 { // the compressor has written the key; picked entries go through block tables
 		s.unary(IndexPlaces, s.tokens*float64(s.attn.IndexTopK), 1)
 		return
 	}
@@ -94,17 +92,17 @@ func (s *stage) narrowIndex(heads, dim float64) {
 	o.Moved = o.Activations + o.Cache
 }
 
-// fusesIndex reports whether one kernel does all between the products of an indexer and the scores of its queries, and the key and the
-// weights of the heads are one product of 16 bits.
+// fusesIndex reports whether one kernel does everything between an indexer's products and its
+// scores, with key and head weights made by one 16-bit product.
 func (s *stage) fusesIndex() bool {
 	return s.plan.IndexFused && s.latentIndex() && s.assume.SmallKernels && s.assume.NarrowIndex
 }
 
-// latentIndex reports whether an indexer picks for latent attention, whose kernels engines say: those of DeepSeek-V3.2 and GLM-5. Indexers of
-// compressed caches have kernels of their own.
+// latentIndex reports whether an indexer serves latent attention, as in DeepSeek-V3.2 and GLM-5.
+// Indexers of compressed caches have other kernels.
 func (s *stage) latentIndex() bool { return s.attn.Kind == model.Latent }
 
-// choose picks the next token of each that is wanted.
+// choose samples the next token of each sequence that needs one.
 func (s *stage) choose(wanted float64) {
 	o := s.unary(Sampling, wanted*s.vocab(), softmaxFlops)
 	if s.assume.SmallKernels {
@@ -113,8 +111,9 @@ func (s *stage) choose(wanted float64) {
 	}
 }
 
-// route scores the experts for every token. In 32 bits, which no matrix unit multiplies in, tokens are made wide first: GateLinear in
-// vllm/model_executor/layers/fused_moe/router/gate_linear.py of 0.25.1 (752a3a5), F.linear of weights in float32.
+// route scores the experts for every token. In 32 bits, without matrix units, tokens are widened
+// first: GateLinear in vllm/model_executor/layers/fused_moe/router/gate_linear.py of 0.25.1
+// (752a3a5), F.linear of weights in float32.
 func (s *stage) route(experts float64) {
 	if !s.plan.WideRouter || !s.model.WideRouter || !s.assume.SmallKernels {
 		s.linear(Router, s.tokens, s.hidden, experts)
@@ -130,7 +129,7 @@ func (s *stage) route(experts float64) {
 	o.Activations = s.tokens * (s.hidden + experts) * wide
 }
 
-// select picks the experts of every token.
+// selectExperts picks the experts of every token.
 func (s *stage) selectExperts(routed, topK float64) {
 	o := s.unary(ExpertSelection, s.tokens*routed, softmaxFlops)
 	if s.assume.SmallKernels {
@@ -141,9 +140,9 @@ func (s *stage) selectExperts(routed, topK float64) {
 	}
 }
 
-// chooseCopies picks one of the copies of every expert that was chosen, at random. Engines have that compiled: SGLang since
-// github.com/sgl-project/sglang/pull/7058 (_biased_grouped_topk_postprocess in python/sglang/srt/layers/moe/topk.py), vLLM in
-// eplb_map_to_physical_and_record.
+// chooseCopies picks a random copy of every chosen expert, in compiled code: SGLang since
+// github.com/sgl-project/sglang/pull/7058 (_biased_grouped_topk_postprocess in
+// python/sglang/srt/layers/moe/topk.py), vLLM in eplb_map_to_physical_and_record.
 func (s *stage) chooseCopies(topK float64) {
 	if !s.assume.SmallKernels || s.plan.Redundant == 0 {
 		return
@@ -151,16 +150,16 @@ func (s *stage) chooseCopies(topK float64) {
 	s.unary(ExpertCopies, s.tokens*topK, 1).Repeat *= float64(cmp.Or(s.plan.CopyKernels, compiledCopies))
 }
 
-// compiledCopies is the random numbers, and what follows from them.
+// compiledCopies is two kernels: random numbers, and what follows from them.
 const compiledCopies = 2
 
-// unfused reports whether an engine that exchanges tokens runs small kernels besides, most of which later versions do without:
+// unfused reports whether an exchanging engine runs small kernels that later versions fuse, as in
 // forward_deepep and forward_absorb of python/sglang/srt/models/deepseek_v2.py in SGLang 0.4.6.
 func (s *stage) unfused() bool {
 	return s.assume.SmallKernels && s.plan.Unfused != (plan.Unfused{}) && s.exchanges()
 }
 
-// widenIndices makes the numbers of the experts that tokens go to as wide as the exchange wants them: topk_idx.to(torch.int64).
+// widenIndices widens expert indices for the exchange: topk_idx.to(torch.int64).
 func (s *stage) widenIndices(topK float64) {
 	if s.unfused() {
 		const narrow, wide = 4, 8
@@ -168,38 +167,38 @@ func (s *stage) widenIndices(topK float64) {
 	}
 }
 
-// transposeScales turns the scales of what goes down around, of all tokens that there is room for: of so many of each rank for each expert, whether
-// they came or not (get_col_major_tma_aligned_tensor in forward_deepgemm_masked of ep_moe/layer.py).
+// transposeScales transposes the scales of the down-projection's input for the whole buffer, used
+// or not (get_col_major_tma_aligned_tensor in forward_deepgemm_masked of ep_moe/layer.py).
 func (s *stage) transposeScales(width float64) {
 	if !s.unfused() || !s.quantises || s.phase != Decode {
 		return
 	}
-	const block, scale = 128, 4 // elements of a scale, and its bytes
+	const block, scale = 128, 4 // elements per scale, and its bytes
 	rows := s.resident() * max(s.plan.Unfused.ScaleRows, s.cardTokens) * float64(s.plan.Experts.EP)
 	o := s.unary(ScaleTranspose, rows*width/block, 1)
 	o.Moved = s.plan.Unfused.Transposed * 2 * scale * rows * width / block
 }
 
-// sumShared adds what shared experts of their own made to what the others did: x.add_ in forward_deepep of
-// python/sglang/srt/models/deepseek_v2.py, shared_output in vllm/model_executor/models/deepseek_v2.py.
+// sumShared adds the results of separate shared experts to those of the routed ones: x.add_ in
+// forward_deepep of python/sglang/srt/models/deepseek_v2.py, shared_output in
+// vllm/model_executor/models/deepseek_v2.py.
 func (s *stage) sumShared() {
 	if s.assume.SmallKernels && s.sharedApart() {
 		s.binary(SharedSum, s.sharedTokens()*s.hidden)
 	}
 }
 
-// choice is the bytes of an expert that was chosen: its number and its weight.
+// choice is the bytes of a chosen expert: its index and its weight.
 const choice = 8
 
-// sortRows brings the rows that experts see together: by their numbers, and by copies of tokens of the given width where
-// they do not lie so already.
+// sortRows groups rows by expert: their indices, and copies of tokens where needed.
 func (s *stage) sortRows(rows, width, topK float64) {
 	if !s.assume.SmallKernels {
 		return
 	}
 	tokens := rows / topK
 	o := s.add(ExpertAlign, VectorUnit)
-	o.Activations = 12 * rows // each number read twice and written
+	o.Activations = 12 * rows // each index read twice and written
 	o.Rows, o.Moved = tokens, o.Activations
 	o = s.add(ExpertPermute, VectorUnit)
 	o.Activations = (tokens + rows) * width * s.a
@@ -207,7 +206,7 @@ func (s *stage) sortRows(rows, width, topK float64) {
 	o.Moved = o.Activations
 }
 
-// deltaGates is the decay and the strength of every head, of 16 bits, made 32 wide.
+// deltaGates widens the decay and the strength of every head from 16 to 32 bits.
 func (s *stage) deltaGates(heads float64) {
 	if !s.assume.SmallKernels {
 		return
@@ -220,9 +219,8 @@ func (s *stage) deltaGates(heads float64) {
 	o.Moved = o.Activations
 }
 
-// Kernels of the small operators. Blocks of experts contain what belongs to them.
 var (
-	// Tokens that an exchange sends are chosen for before it.
+	// Experts of exchanged tokens are selected before the exchange.
 	selecting     = kernel.Uses{{Slot: kernel.Experts, Role: kernel.Routed}, {Slot: kernel.TopK}, moving[0]}
 	selectingSent = kernel.Uses{{Slot: kernel.TopK}, moving[0]}
 	gating        = [PhaseCount]kernel.Uses{
@@ -233,6 +231,6 @@ var (
 	rotating       = kernel.Uses{{Slot: kernel.RopeCache}, moving[0]}
 	rotatingLatent = kernel.Uses{{Slot: kernel.LatentDecode, Role: kernel.Rotated}, {Slot: kernel.RopeCache}, moving[0]}
 	quantisingSent = kernel.Uses{{Slot: kernel.Quantise}, moving[0]}
-	// The exchange for low latency quantises what it sends.
+	// The low-latency exchange quantises what it sends.
 	sentQuantised = kernel.Uses{{Slot: kernel.DispatchLowLatency, Role: kernel.Within}, {Slot: kernel.Quantise}, moving[0]}
 )

@@ -12,37 +12,37 @@ import (
 
 // Lowerer lowers one model at one precision. It is built once and used for many plans.
 type Lowerer struct {
-	stage      // under way: too large to be cleared for every plan
-	one   Step // of the draft module under way
+	stage      // in progress; too large to clear for every plan
+	one   Step // of the draft module being lowered
 }
 
 // given is what lowerings of the same model have in common.
 type given struct {
 	model      *model.Model
-	w, a, c, q float64                         // bytes per element of the weights of norms, of what products read, of the cache, of communication
-	r          float64                         // of all other activations: results of products, queries, the residual stream
+	w, a, c, q float64                         // bytes per element of norm weights, product inputs, cache and communication
+	r          float64                         // of other activations: results of products, queries, the residual stream
 	sent, back float64                         // of tokens on their way to experts and back
-	formats    [model.ModuleCount]plan.Product // of the products with weights
+	formats    [model.ModuleCount]plan.Product // of products with weights
 	hidden     float64
-	// expertHidden is the width of the tokens that routed experts see. A shared expert counts as sharedScale routed ones, in
-	// weights, operations and traffic; an element of its weights is sharedWeight times as wide.
+	// expertHidden is the width of tokens in routed experts. A shared expert counts as sharedScale
+	// routed ones; an element of its weights is sharedWeight times as wide.
 	expertHidden, sharedScale, sharedWeight float64
 
 	flash      bool
 	absorb     [PhaseCount]bool
-	quantises  bool // kernels make what products read narrow
+	quantises  bool // kernels quantise the inputs of products
 	fusedUnit  Unit
 	assume     *assume.Assumptions
 	routing    experts.Routing
 	popularity [PhaseCount]experts.Popularity
-	touching   [PhaseCount]experts.Popularity // as the number of experts sees it that a step reads
-	near       int                            // processors of a node, over which experts are spread first in prefill; 0: there is one
+	touching   [PhaseCount]experts.Popularity // popularity as it affects the number of experts read
+	near       int                            // processors per node, over which prefill spreads experts first; 0: one node
 	loads      map[loadsKey]*loads
-	recent     [recentLoads]*loads // of them, those asked for last, by a hash: a search asks for the same few over and over
-	times      float64             // the mean that the busiest rank of the experts got last
+	recent     [recentLoads]*loads // recently used, by hash: a search repeats the same few keys
+	times      float64             // load of the busiest expert rank in the last lowering, relative to the mean
 	visits     float64             // that a rank got on average then
 	eager      *Eager              // nil: a serving engine
-	sizes      bool                // only what operators hold and make is wanted, not what they read
+	sizes      bool                // only sizes held and written are needed, not what is read
 }
 
 // NewLowerer prepares the lowering of a model.
@@ -71,35 +71,34 @@ func NewLowerer(m *model.Model, set *model.Settings, prec *plan.Precision, as *a
 	return l
 }
 
-// Visit makes tokens visit experts in another way, which from step to step changes as is assumed.
+// Visit changes how tokens visit experts, including the assumed drift from step to step.
 func (l *Lowerer) Visit(p experts.Popularity) {
 	l.popularity = l.drifting(p)
 	l.touching = l.popularity
 	l.forget()
 }
 
-// forget drops what is known of experts that lie or are visited in another way.
 func (l *Lowerer) forget() { l.loads, l.recent = map[loadsKey]*loads{}, [recentLoads]*loads{} }
 
-// Sizes says whether of operators only what they hold and make is wanted, which takes less to work out.
+// Sizes restricts lowerings to what operators hold and write, which is faster.
 func (l *Lowerer) Sizes(only bool) { l.sizes = only }
 
-// drifting is a popularity with how it changes from step to step.
+// drifting adds the assumed change from step to step to a popularity.
 func (l *Lowerer) drifting(p experts.Popularity) (out [PhaseCount]experts.Popularity) {
 	drifts := [PhaseCount]float64{Prefill: l.assume.ExpertDriftPrefill, Decode: l.assume.ExpertDriftDecode}
 	for phase := range out {
 		out[phase] = p
-		out[phase].Drift = min(drifts[phase], p.Varies()) // what is hardly uneven over many steps changes as little
+		out[phase].Drift = min(drifts[phase], p.Varies()) // a popularity that is even over many steps cannot drift more
 	}
 	return out
 }
 
-// driftPrompts is the prompts of a step that drift in prefill is stated for: two on each of 32 ranks, half of the 16384 tokens of a rank in the run whose
-// balance is published.
+// driftPrompts is the prompts per step that prefill drift is stated for: two on each of 32 ranks,
+// half of the 16384 tokens of a rank in the run whose balance is published.
 const driftPrompts = 64
 
-// drift is how the popularity of experts changes from step to step in prefill, where a step has a power of two of prompts: what all tokens have in
-// common, as in decode, and what each prompt prefers, whose variance is divided by their number.
+// drift is how popularity changes between prefill steps: what all tokens have in common, as in
+// decode, plus the preferences of single prompts, whose variance is divided by their number.
 func (l *given) drift(prompts int) float64 {
 	variance := func(phase Phase) float64 { return math.Expm1(l.popularity[phase].Drift * l.popularity[phase].Drift) }
 	common := variance(Decode)
@@ -107,51 +106,50 @@ func (l *given) drift(prompts int) float64 {
 	return math.Sqrt(math.Log1p(common + math.Ldexp(own*driftPrompts, -prompts)))
 }
 
-// InNodes puts so many processors into a node.
+// InNodes sets the number of processors in a node.
 func (l *Lowerer) InNodes(procs int) {
 	l.near = procs
 	l.forget()
 }
 
-// loads is how experts on ranks are loaded and touched, each nil until it is asked for.
+// loads is how experts on ranks are loaded and touched; both are computed on demand.
 type loads struct {
 	of      loadsKey
 	balance *experts.Balance
 	touched *experts.Touched
 }
 
-// loadsKey is experts on ranks of processors, with redundant copies, in a phase of some prompts: one number, which a map finds fast.
+// loadsKey packs ranks, slices, copies, prompts and phase into one number, which a map finds fast.
 type loadsKey uint64
 
 // recentLoads is a power of two.
 const recentLoads = 256
 
-// place spreads keys over those that were asked for last.
+// place hashes a key to its slot among the recent ones.
 func (k loadsKey) place() uint64 { return uint64(k) * 0x9e3779b97f4a7c15 >> 56 % recentLoads }
 
-// stage is the lowering of one pipeline stage under way.
+// stage is the lowering of one pipeline stage in progress.
 type stage struct {
 	given
 	list   *List
 	plan   *plan.Plan
 	attn   *model.Attention // of the layers being lowered
-	repeat float64          // layers that hold the block being lowered
+	repeat float64          // layers that contain the block being lowered
 	kinds  *[KindCount]Info // as they run in that block
 
 	step  *Step
 	phase Phase            // of the step as a whole
-	parts [PhaseCount]part // the sequences of each phase that the step has, for the attention being lowered
+	parts [PhaseCount]part // sequences of each phase in the step, for the attention being lowered
 	n     int
 
-	tokens     float64 // that pass through the attention of one part of the context
-	spread     bool    // over the tensor-parallel ranks: the work between their parts
-	normTokens float64 // that pass through the norms and residuals around it
+	tokens     float64 // in the attention of one part of the context
+	spread     bool    // work between tensor-parallel parts is spread over the ranks
+	normTokens float64 // in the norms and residuals around attention
 	cardTokens float64 // that one processor sends to experts
-	meanTokens float64 // that the mean of the processors does: the experts see those of all
+	meanTokens float64 // that the mean processor sends to experts
 }
 
-// Stage fills the list with the operators of the fullest pipeline stage: every layer is attention followed by a dense
-// or an expert block.
+// Stage fills the list with the operators of the fullest pipeline stage.
 func (l *Lowerer) Stage(p *plan.Plan, step *Step, list *List) {
 	layers := plan.LayersPerStage(l.model.Layers, p.Attention.PP)
 	s := l.start(p, step, list)
@@ -159,8 +157,8 @@ func (l *Lowerer) Stage(p *plan.Plan, step *Step, list *List) {
 	s.unfuse(0)
 }
 
-// ExpertLayers is how many of the layers of the fullest stage are expert layers. Leading dense layers all lie in the
-// first stage; where there is another, it has none of them.
+// ExpertLayers is the number of expert layers in the fullest stage. Leading dense layers all lie in
+// the first stage; if there is another, it has none of them.
 func (l *Lowerer) ExpertLayers(layers int) int {
 	n := l.model.ExpertLayers(layers)
 	if l.assume.LeadingDense {
@@ -169,15 +167,15 @@ func (l *Lowerer) ExpertLayers(layers int) int {
 	return n
 }
 
-// draftedTokens is the tokens of a sequence that pass through the draft module of an engine for each token that it drafts. Its
-// first pass takes all D + 1 tokens that have just been verified, so that their keys and values are cached; each of the D − 1
-// others takes the last draft: two on average, whatever D is
-// (github.com/NVIDIA/TensorRT-LLM/blob/main/docs/source/blogs/tech_blog/blog2_DeepSeek_R1_MTP_Implementation_and_Optimization.md, MTP Eagle).
+// draftedTokens is the tokens per sequence in an engine's draft module per drafted token. The first
+// pass takes all D + 1 verified tokens, to cache their keys and values; each of the D − 1 others
+// takes the last draft: two on average for any D
+// (github.com/NVIDIA/TensorRT-LLM/blob/main/docs/source/blogs/tech_blog/
+// blog2_DeepSeek_R1_MTP_Implementation_and_Optimization.md, MTP Eagle).
 const draftedTokens = 2
 
-// Draft fills the list with the operators of the draft module of multi-token prediction, for one drafted token of every
-// sequence: the hidden state and the embedding of the last token are projected together and pass through one more layer,
-// of the main kind of attention.
+// Draft fills the list with the draft module of multi-token prediction, for one token per sequence:
+// the last hidden state and embedding are projected and pass one more layer, of the main attention.
 func (l *Lowerer) Draft(p *plan.Plan, step *Step, list *List) {
 	one, wanted := &l.one, 0.0
 	for phase := range step {
@@ -194,9 +192,9 @@ func (l *Lowerer) Draft(p *plan.Plan, step *Step, list *List) {
 	s.linear(DraftProjection, s.tokens, 2*s.hidden, s.hidden)
 	s.attention(0, 1)
 	s.feedForward(1, l.model.ExpertLayers(1))
-	s.list.bounds = 0 // one layer, whose operators just follow one another
+	s.list.bounds = 0 // a single layer, not blocks of layers
 	if l.assume.Ends {
-		// A draft is a token like any other; it passes the ends of the model itself, which are in memory already.
+		// A draft passes the ends of the model like any token; their weights are in memory already.
 		n := list.n
 		s.ends(wanted)
 		for i := n; i < list.n; i++ {
@@ -205,10 +203,9 @@ func (l *Lowerer) Draft(p *plan.Plan, step *Step, list *List) {
 	}
 }
 
-// Ends fills the list with what comes before the first and after the last layer: the embedding, the output projection
-// of the tokens whose successor is wanted, split over the tensor-parallel ranks, and the choice of that successor. The
-// processors of the last stage hold the output projection; they hold the embedding besides, unless it is the same, where
-// they are those of the first stage, too, or draft tokens.
+// Ends fills the list with the embedding, the output projection of the tokens whose successors are
+// wanted, and sampling. The last stage holds the output projection; it also holds an untied
+// embedding where it is the first stage too, or drafts tokens.
 func (l *Lowerer) Ends(p *plan.Plan, step *Step, list *List) {
 	s := l.start(p, step, list)
 	s.list.end[AttentionBlock] = 0
@@ -219,25 +216,26 @@ func (l *Lowerer) Ends(p *plan.Plan, step *Step, list *List) {
 	}
 }
 
-// ends lowers the ends of the model for so many tokens whose successor is wanted. A chunk that does not end its prompt has
-// none: nothing is done after the last layer. A plan without a batch, of which only the weights are asked, has no tokens.
+// ends lowers the ends of the model for the tokens whose successors are wanted: none for a chunk in
+// the middle of a prompt, or for a plan without a batch, used to count weights.
 func (s *stage) ends(wanted float64) {
 	s.repeat = 1
 	ranks, replicas := s.across(s.plan.WideHead)
 	s.unary(Embedding, s.tokens*s.hidden, 0)
 	if wanted == 0 && s.tokens > 0 {
-		// A part of a prompt that is not its end passes the output projection by, which is there all the same.
+		// A chunk that does not end its prompt skips the output projection, which stays resident.
 		s.list.last().Resident = s.hidden * (s.vocab()/replicas + 1) * s.w
 		s.list.end[MLPBlock] = s.list.n
 		return
 	}
-	next := wanted // the tokens whose successors are chosen
+	next := wanted // tokens whose successors are sampled
 	if s.eager != nil && s.eager.AllLogits {
 		wanted = s.tokens
 	}
 	s.norm(FinalNorm, wanted*s.hidden, s.hidden)
 	if replicas > 1 {
-		// Every rank has a part of the vocabulary for the tokens of all, and then all of it for its own.
+		// Every rank projects all tokens to its part of the vocabulary and gathers the logits of
+		// its own.
 		s.together(HeadGather, hardware.AllGather, wanted*replicas*s.hidden, ranks)
 		s.linear(OutputHead, wanted*replicas, s.hidden, float64(s.model.Vocab)/float64(ranks))
 		s.together(LogitsGather, hardware.AllGather, wanted*replicas*float64(s.model.Vocab), ranks)
@@ -248,19 +246,19 @@ func (s *stage) ends(wanted float64) {
 	s.list.end[MLPBlock] = s.list.n
 }
 
-// wide is the bytes of a number of 16 bits.
+// wide is the bytes of a 16-bit number.
 const wide = 2
 
 // vocab is the part of the vocabulary on one rank.
 func (s *stage) vocab() float64 { return float64(s.model.Vocab) / float64(s.plan.Attention.TP) }
 
-// start prepares the lowering of a plan.
 func (l *Lowerer) start(p *plan.Plan, step *Step, list *List) *stage {
 	s := &l.stage
 	list.reset()
 	s.list, s.plan, s.step, s.phase, s.kinds = list, p, step, step.Phase(), &kinds
 	s.tokens = step.Tokens()
-	// The processors of a stage share the tokens of their replica; in the reference tool those of all stages.
+	// The processors of a stage share the tokens of a replica; in the reference tool those of all
+	// stages.
 	share := p.Attention.TP * p.Attention.Context()
 	if !p.Pipelined {
 		share *= p.Attention.PP
@@ -278,12 +276,13 @@ func (l *Lowerer) start(p *plan.Plan, step *Step, list *List) *stage {
 	return s
 }
 
-// sequenceParallel reports whether the work between the tensor-parallel parts is spread over the ranks.
+// sequenceParallel reports whether work between tensor-parallel parts is spread over the ranks.
 func (s *stage) sequenceParallel() bool { return s.spread }
 
-// spreads reports whether that is so in a step of so many tokens. Engines spread steps with prompts alone: SGLang by their kind
-// (python/sglang/srt/layers/communicator.py, use_input_scattered), vLLM by their tokens, of which no decode step has so many
-// (vllm/compilation/passes/fusion/sequence_parallelism.py, get_sequence_parallelism_threshold).
+// spreads reports whether a step is sequence-parallel. Engines spread only steps with prompts:
+// SGLang by kind (python/sglang/srt/layers/communicator.py, use_input_scattered), vLLM by a token
+// count that no decode step reaches (vllm/compilation/passes/fusion/sequence_parallelism.py,
+// get_sequence_parallelism_threshold).
 func (s *stage) spreads(tokens float64) bool {
 	if !s.plan.SequenceParallel || s.plan.Attention.TP == 1 {
 		return false
@@ -291,7 +290,7 @@ func (s *stage) spreads(tokens float64) bool {
 	return !s.assume.Engine || s.phase == Prefill && tokens >= float64(s.plan.SequenceFrom)
 }
 
-// layers lowers a number of layers, of which some are expert layers.
+// layers lowers a number of layers, some of which are expert layers.
 func (s *stage) layers(layers, expertLayers int) {
 	if len(s.model.Mixed) == 0 {
 		s.attention(0, layers)
@@ -305,7 +304,7 @@ func (s *stage) layers(layers, expertLayers int) {
 	s.feedForward(layers, expertLayers)
 }
 
-// feedForward lowers the feed-forward blocks of the layers whose attention has been lowered.
+// feedForward lowers the feed-forward blocks of layers whose attention has been lowered.
 func (s *stage) feedForward(layers, expertLayers int) {
 	s.list.end[AttentionBlock] = s.list.n
 	s.list.leading = s.model.Experts.Interval <= 1
@@ -322,11 +321,11 @@ func (s *stage) feedForward(layers, expertLayers int) {
 	s.list.end[MLPBlock] = s.list.n
 }
 
-// attention lowers the attention of a number of layers, of one of the kinds of the model.
+// attention lowers the attention of a number of layers, of one of the model's kinds.
 func (s *stage) attention(kind, layers int) {
 	a := s.model.AttentionOf(kind)
 	s.attn, s.repeat = a, float64(layers)
-	s.look(kind)
+	s.setParts(kind)
 	switch {
 	case a.Kind == model.ShortConv:
 		s.shortConvolution()
@@ -339,9 +338,9 @@ func (s *stage) attention(kind, layers int) {
 	}
 }
 
-// look works out what a kind of attention sees of the sequences of each phase. The parts of a context share the new
-// tokens; each has all entries come by.
-func (s *stage) look(kind int) {
+// setParts sets what a kind of attention sees of each phase. Context-parallel ranks share new
+// tokens.
+func (s *stage) setParts(kind int) {
 	s.n = 0
 	for phase := range s.step {
 		w := &s.step[phase]
@@ -353,7 +352,7 @@ func (s *stage) look(kind int) {
 		p.phase, p.sequences, p.tokens, p.context = Phase(phase), w.Sequences, w.Tokens, w.Context
 		p.pairs, p.scored, p.read, p.seen = seen.Pairs, seen.Scored, seen.Read, seen.Pairs/w.Tokens
 		if s.plan.SparsePrompts && p.phase == Prefill && s.attn.Kind == model.Latent && s.attn.IndexTopK > 0 {
-			p.read = p.pairs // each query reads its own, also where it sees all
+			p.read = p.pairs // every query reads its own entries, even if it sees all
 		}
 		if cp := s.plan.Attention.CP; cp > 1 {
 			p.tokens /= float64(cp)
@@ -367,8 +366,8 @@ func (s *stage) look(kind int) {
 // context is the tokens of all sequences, cached and new.
 func (s *stage) context() float64 { return s.step[Decode].Context + s.step[Prefill].Context }
 
-// blockNorms are the norms in front of the feed-forward block. Where all attention is latent it has no norm of its own: in
-// the reference tool both norms of such a layer are accounted here.
+// blockNorms are the norms in front of the feed-forward block. If all attention is latent, the
+// reference tool counts both norms of a layer here.
 func (s *stage) blockNorms(tokens float64) {
 	if s.allLatent() {
 		s.norm(AttentionInputNorm, tokens*s.hidden, s.hidden)
@@ -376,7 +375,6 @@ func (s *stage) blockNorms(tokens float64) {
 	s.connectNorm(MLPNorm, &hyperMLP, tokens)
 }
 
-// allLatent reports whether every layer has latent attention.
 func (s *stage) allLatent() bool {
 	return s.model.Attention.Kind == model.Latent && len(s.model.Mixed) == 0
 }

@@ -11,31 +11,31 @@ const (
 	PhaseCount
 )
 
-// Step is the work of one forward pass of a data-parallel rank: any mixture of sequences that decode and of prompts, or
-// chunks of them. It holds the sums that operators need, not the sequences; Lowerer.Add adds some. Engines run one
-// attention kernel over the sequences that decode and another over the prompts; all else sees their tokens together.
+// Step is the work of one forward pass of a data-parallel rank, any mixture of decoding sequences
+// and (chunks of) prompts, as sums that Lowerer.Add accumulates. Engines run separate attention
+// kernels for decode and prefill; all else sees their tokens together.
 type Step [PhaseCount]Sums
 
-// Sums are those over the sequences of one phase. They need not be whole numbers.
+// Sums are taken over the sequences of one phase, and may be fractional.
 type Sums struct {
 	Sequences float64
-	Tokens    float64 // new ones, which pass through the layers
-	Wanted    float64 // of them, those whose successor is wanted
+	Tokens    float64 // that pass through the layers, not cached
+	Wanted    float64 // new tokens whose successor is wanted
 	Context   float64 // tokens of the sequences, cached and new
-	// Absent is how many fewer new tokens the mean of the data-parallel ranks has: others may have no such sequences.
+	// Absent is the new tokens by which the mean data-parallel rank falls short of this one.
 	Absent float64
 
-	// Seen is what every kind of attention of the model does: the main one, then those of model.Mixed.
+	// Seen is for each kind of attention: the main one, then those of model.Mixed.
 	Seen [1 + model.MaxMixed]Seen
-	// One is what the main attention does with a single token of every sequence: what a draft module works on.
+	// One is for a single token of each sequence in the main attention, as in a draft module.
 	One Seen
 }
 
-// Seen is what an attention sees of the contexts of sequences. Windows, an indexer and compression leave a part of them.
+// Seen is what attention sees of contexts, after windows, indexers and compression.
 type Seen struct {
-	Pairs  float64 // of a new token and an entry that it attends to
+	Pairs  float64 // pairs of a new token and an entry it attends to
 	Scored float64 // pairs that an indexer scores
-	Read   float64 // cached entries that are read; one that several tokens of a sequence see is read once
+	Read   float64 // cached entries read, once per sequence
 }
 
 // Group is equal sequences in a step.
@@ -44,12 +44,11 @@ type Group struct {
 	Sequences float64
 	New       float64 // tokens of each that pass through the layers
 	Context   float64 // tokens of each, cached and new
-	// Ends: the prompt ends in this step, so that its first output token is wanted. Decoding, every token is.
+	// Ends: the prompt ends in this step, so its first output token is wanted; in decode all are.
 	Ends bool
-	// Share is of the data-parallel ranks, those that have such sequences; 0 stands for 1.
+	// Share is the share of data-parallel ranks that have such sequences; 0 stands for 1.
 	Share float64
-	// Scale is how much more a token of a prompt attends to than the mean length says, prompts being of different lengths; 0
-	// stands for 1.
+	// Scale corrects the attention of prompts for their varying lengths; 0 stands for 1.
 	Scale float64
 }
 
@@ -77,33 +76,33 @@ func (l *Lowerer) Add(s *Step, g *Group) {
 	}
 }
 
-// add adds what an attention does with so many new tokens of each of equal sequences. One that decodes sees the context; one
-// of a prompt the whole prompt, or, where attention is causal, the tokens before it and itself: the mean over the new
-// tokens counts. Entries that several queries see are read once, unless each reads those that an indexer has picked for it apart.
+// add adds the attention of equal sequences, by new tokens of each. In decode a token sees the
+// context; in prefill all of the prompt or, if causal, the tokens up to itself, on average. Entries
+// that several queries see are read once, unless each reads the picks of its indexer apart.
 func (s *Seen) add(a *model.Attention, g *Group, tokens float64, causal, apart bool) {
 	n, each, context := g.Sequences*tokens, tokens, g.Context
 	if g.Phase == Prefill && g.Scale > 1 {
 		tokens, context = tokens*g.Scale, context*g.Scale
 	}
-	whole := context
+	visible := context
 	if causal {
-		whole -= (tokens - 1) / 2
+		visible -= (tokens - 1) / 2
 	}
 	if a.Window == 0 && a.IndexTopK == 0 && a.Compress <= 1 {
-		s.Pairs += n * whole
-		s.Scored += n * whole
+		s.Pairs += n * visible
+		s.Scored += n * visible
 		s.Read += g.Sequences * g.Context
 		return
 	}
 	if a.Compress > 1 {
-		whole /= float64(a.Compress)
+		visible /= float64(a.Compress)
 	}
 	seen := a.Seen(context)
 	if causal {
 		seen = a.SeenOnAverage(tokens, context)
 	}
 	s.Pairs += n * seen
-	s.Scored += n * whole
+	s.Scored += n * visible
 	if apart && a.Picks(g.Context) {
 		s.Read += n * seen
 	} else {
@@ -111,7 +110,7 @@ func (s *Seen) add(a *model.Attention, g *Group, tokens float64, causal, apart b
 	}
 }
 
-// Repeat sets the sums of one phase of a step to so many times those of another, which costs less than adding a group.
+// Repeat sets sums to a multiple of others, which is faster than adding a group.
 func (l *Lowerer) Repeat(w *Sums, times float64, of *Sums) {
 	w.Sequences, w.Tokens = times*of.Sequences, times*of.Tokens
 	w.Wanted, w.Context, w.Absent = times*of.Wanted, times*of.Context, times*of.Absent
@@ -128,10 +127,10 @@ func (s *Seen) repeat(times float64, of *Seen) {
 // Tokens is the new tokens of a step.
 func (s *Step) Tokens() float64 { return s[Decode].Tokens + s[Prefill].Tokens }
 
-// absent is how many fewer the mean of the data-parallel ranks has.
+// absent is how many tokens the mean data-parallel rank falls short of the fullest.
 func (s *Step) absent() float64 { return s[Decode].Absent + s[Prefill].Absent }
 
-// Phase is that by which kernels are chosen which all tokens of a step share: with a prompt among them, prefill.
+// Phase selects the kernels that all tokens of a step share: prefill if it has a prompt.
 func (s *Step) Phase() Phase {
 	if s[Prefill].Tokens > 0 {
 		return Prefill
@@ -139,7 +138,7 @@ func (s *Step) Phase() Phase {
 	return Decode
 }
 
-// part is the sequences of one phase, as the attention being lowered sees them in one part of the context.
+// part is the sequences of one phase as attention sees them on one context-parallel rank.
 type part struct {
 	phase                      Phase
 	sequences, tokens, context float64

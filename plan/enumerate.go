@@ -1,7 +1,7 @@
 package plan
 
-// Splits lists every split over exactly procs processors with the given context parallelism, valid for a model or not:
-// narrow tensor parallelism and short pipelines first.
+// Splits lists every split over exactly procs processors with the given context parallelism, valid
+// or not: narrow tensor parallelism and short pipelines first.
 func Splits(procs, cp int) []Split {
 	var out []Split
 	if procs%cp != 0 {
@@ -18,7 +18,7 @@ func Splits(procs, cp int) []Split {
 	return out
 }
 
-// ExpertSplits lists every split of experts over exactly procs processors, valid for a model or not.
+// ExpertSplits lists every split of experts over exactly procs processors, valid or not.
 func ExpertSplits(procs int) []ExpertSplit {
 	var out []ExpertSplit
 	for _, ep := range divisors(procs) {
@@ -29,8 +29,7 @@ func ExpertSplits(procs int) []ExpertSplit {
 	return out
 }
 
-// OneCopy lists those splits of experts over exactly procs processors that hold each of them once: at most so many groups, of
-// slices of so many columns.
+// OneCopy lists the splits that hold each expert once, in at most a number of groups.
 func OneCopy(procs, groups, columns int) []ExpertSplit {
 	var out []ExpertSplit
 	slices := divisors(columns)

@@ -7,15 +7,14 @@ type Overlap uint8
 
 const (
 	NoOverlap Overlap = iota
-	// TwoBatch: a step runs as two micro-batches of half its sequences. While one exchanges tokens, the other computes.
+	// TwoBatch: a step runs as two micro-batches; while one exchanges tokens, the other computes.
 	TwoBatch
-	// SingleBatch: the shared experts compute while tokens are on their way to the routed ones, and results leave while others
-	// are still being computed.
+	// SingleBatch: shared experts run during dispatch, and combine starts while experts compute.
 	SingleBatch
 	OverlapCount
 )
 
-// overlaps are their names, as they are set and as tables show them beside a plan.
+// overlaps are their names in settings, and their words in plans.
 var overlaps = [OverlapCount]struct{ name, word string }{
 	NoOverlap: {"off", ""}, TwoBatch: {"two-batch", "tbo"}, SingleBatch: {"single-batch", "sbo"},
 }
@@ -42,7 +41,7 @@ func OverlapNames() []string {
 	return out
 }
 
-// OverlapWords are the names of overlaps by the words that plans have for them.
+// OverlapWords are the names of overlaps by their words in plans.
 func OverlapWords() map[string]string {
 	out := map[string]string{}
 	for _, o := range overlaps {
@@ -53,7 +52,7 @@ func OverlapWords() map[string]string {
 	return out
 }
 
-// FindOverlap is the overlap of a name, or of the word that plans have for it, in any case.
+// FindOverlap finds an overlap by its name or word, in any case.
 func FindOverlap(name string) (Overlap, bool) {
 	for i := range overlaps {
 		if strings.EqualFold(overlaps[i].name, name) || name != "" && strings.EqualFold(overlaps[i].word, name) {
@@ -63,7 +62,7 @@ func FindOverlap(name string) (Overlap, bool) {
 	return NoOverlap, false
 }
 
-// Least is the sequences that a step must have for the overlap: two micro-batches have one each.
+// Least is the fewest sequences of a step with the overlap: two micro-batches have one each.
 func (o Overlap) Least() int {
 	if o == TwoBatch {
 		return 2

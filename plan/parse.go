@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -35,23 +36,13 @@ var words = []word{
 // mostParts bounds the numbers of a plan in words, far beyond any deployment.
 const mostParts = 1_000_000
 
-// ParseWords reads a plan as the tables show it, like "3 × dp4·pp1·tp2 ep8·etp1·edp1 +32 mtp1", or as it is typed, like
-// "3xtp8,ep8". Points, commas and spaces separate its parts; instances stand in front.
+// ParseWords reads a plan as the tables show it, like "3 × dp4·pp1·tp2 ep8·etp1·edp1 +32 mtp1", or
+// as it is typed, like "3xtp8,ep8". Points, commas and spaces separate its parts.
 func ParseWords(text string) (Words, error) {
 	var w Words
-	rest := strings.TrimSpace(text)
-	if n := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' }); n > 0 {
-		after := strings.TrimLeft(rest[n:], " ")
-		for _, times := range []string{"×", "x", "*"} {
-			if tail, ok := strings.CutPrefix(after, times); ok {
-				count, err := strconv.Atoi(rest[:n])
-				if err != nil || count < 1 || count > mostParts {
-					return w, fmt.Errorf("%q: instances must be between 1 and %d", text, mostParts)
-				}
-				w.Count, rest = count, tail
-				break
-			}
-		}
+	rest, err := w.parseCount(text)
+	if err != nil {
+		return w, err
 	}
 	parts := strings.FieldsFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("·.,;", r) })
 	if len(parts) == 0 {
@@ -64,34 +55,53 @@ func ParseWords(text string) (Words, error) {
 				return w, fmt.Errorf("%q: an overlap is given twice", text)
 			}
 			w.Overlap = o
-			continue
-		}
-		at := strings.IndexFunc(part, unicode.IsDigit)
-		name, number := part, ""
-		if at >= 0 {
-			name, number = strings.TrimSuffix(part[:at], "="), part[at:]
-		}
-		found := false
-		for i := range words {
-			k := &words[i]
-			if k.name != strings.ToLower(name) {
-				continue
-			}
-			n, err := strconv.Atoi(number)
-			if err != nil || n < k.low || n > mostParts {
-				return w, fmt.Errorf("%q: %s must be a number between %d and %d, not %q", text, k.name, k.low, mostParts, number)
-			}
-			if seen[k.name] {
-				return w, fmt.Errorf("%q: %s is given twice", text, k.name)
-			}
-			seen[k.name], found = true, true
-			*k.ref(&w) = n
-		}
-		if !found {
-			return w, fmt.Errorf("%q: %q is not one of dp, pp, tp, cp, ep, etp, edp, + (redundant experts), mtp (drafts), batch, each with its number, tbo or sbo (overlap of two batches, of a single one)", text, part)
+		} else if err := w.parsePart(part, seen); err != nil {
+			return w, fmt.Errorf("%q: %w", text, err)
 		}
 	}
 	return w, nil
+}
+
+// parseCount reads the number of instances, if the text starts with one, and returns the rest.
+func (w *Words) parseCount(text string) (rest string, err error) {
+	rest = strings.TrimSpace(text)
+	n := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	if n <= 0 {
+		return rest, nil
+	}
+	after := strings.TrimLeft(rest[n:], " ")
+	for _, times := range []string{"×", "x", "*"} {
+		if tail, ok := strings.CutPrefix(after, times); ok {
+			if w.Count, err = strconv.Atoi(rest[:n]); err != nil || w.Count < 1 || w.Count > mostParts {
+				return "", fmt.Errorf("%q: instances must be between 1 and %d", text, mostParts)
+			}
+			return tail, nil
+		}
+	}
+	return rest, nil
+}
+
+// parsePart reads letters and a number, or letters without one, which are refused.
+func (w *Words) parsePart(part string, seen map[string]bool) error {
+	name, number := part, ""
+	if at := strings.IndexFunc(part, unicode.IsDigit); at >= 0 {
+		name, number = strings.TrimSuffix(part[:at], "="), part[at:]
+	}
+	i := slices.IndexFunc(words, func(k word) bool { return k.name == strings.ToLower(name) })
+	if i < 0 {
+		return fmt.Errorf("%q is not one of dp, pp, tp, cp, ep, etp, edp, + (redundant experts), mtp (drafts), batch, each with its number, tbo or sbo (overlap of two batches, of a single one)", part)
+	}
+	k := &words[i]
+	n, err := strconv.Atoi(number)
+	if err != nil || n < k.low || n > mostParts {
+		return fmt.Errorf("%s must be a number between %d and %d, not %q", k.name, k.low, mostParts, number)
+	}
+	if seen[k.name] {
+		return fmt.Errorf("%s is given twice", k.name)
+	}
+	seen[k.name] = true
+	*k.ref(w) = n
+	return nil
 }
 
 // overlapOf is the overlap of a word.

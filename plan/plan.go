@@ -1,5 +1,5 @@
-// Package plan describes one deployment of a model: how its layers and experts are split over processors, the batches,
-// the byte widths. It holds the rules that make a plan valid, and says why when one is not.
+// Package plan describes one deployment of a model: how layers and experts are split over
+// processors, batches, byte widths. Its rules decide whether a plan is valid, and explain why not.
 package plan
 
 import (
@@ -8,7 +8,7 @@ import (
 	"throughline/model"
 )
 
-// Plan is one deployment of one phase: a layout that an engine runs in its own way, with what a search or the load varies.
+// Plan is one deployment of one phase: a layout, an engine's behaviour, and what a search varies.
 type Plan struct {
 	Layout
 	Behaviour
@@ -17,12 +17,11 @@ type Plan struct {
 	Batch     Batch
 	Redundant int // extra copies of routed experts
 	Overlap   Overlap
-	// Under is the batches that are under way in a pipeline at a time, where the load has fewer than there are stages; 0: one for
-	// every stage.
+	// Under is the batches under way in a pipeline, if fewer than stages; 0: one per stage.
 	Under int
 }
 
-// Layout is how a model lies over processors. Plans of the same layout are the same deployment, whichever engine runs it.
+// Layout is how a model lies over processors, whichever engine runs it.
 type Layout struct {
 	Attention Split
 	Experts   ExpertSplit // zero in a dense model
@@ -30,21 +29,23 @@ type Layout struct {
 	SharedReplicas int  // copies of the shared expert, spread over the processors like routed ones
 	SharedPerCard  bool // instead, every processor holds the shared experts itself
 
-	// SequenceParallel spreads the work between the tensor-parallel parts over the ranks: norms and residuals on a share
-	// of the tokens, a reduce-scatter and an all-gather in place of each all-reduce.
+	// SequenceParallel spreads the work between tensor-parallel parts over the ranks: a
+	// reduce-scatter and an all-gather, with norms and residuals between, in place of each
+	// all-reduce.
 	SequenceParallel bool
 	Drafts           int // tokens drafted per decode step (multi-token prediction)
 
-	// WideDense and WideHead: the dense layers and the output projection of an expert model with several attention replicas are
-	// split over all processors of a stage, which gather the tokens of all replicas for it. Otherwise every replica has them.
+	// WideDense and WideHead split dense layers and the output projection of an expert model over a
+	// whole stage, which gathers the tokens of all replicas. Otherwise every replica has them.
 	WideDense, WideHead bool
 
-	// Pipelined: every stage works on a batch of its own; otherwise one batch passes through all stages.
+	// Pipelined: every stage works on a batch of its own; otherwise one batch passes through all.
 	Pipelined bool
 }
 
-// Split is the parallel sizes of attention and dense layers: DP replicas, each of PP stages of CP parts of the context of TP ranks.
-// TP ranks are consecutive processors, then CP, PP and DP; in a pipelined plan of an expert model, then CP, DP and PP.
+// Split is the parallel sizes of attention and dense layers: DP replicas of PP stages of CP parts
+// of the context of TP ranks. TP ranks are consecutive processors, then CP, PP and DP; in a
+// pipelined plan of an expert model, then CP, DP and PP.
 type Split struct{ DP, PP, TP, CP int }
 
 // Context is the number of parts the context is cut into: CP, which may be left 0 for 1.
@@ -64,8 +65,8 @@ func (l Split) String() string {
 	return s
 }
 
-// ExpertSplit is the parallel sizes of expert layers over all processors, in a pipelined plan over those of one stage: DP copies of the
-// experts, each spread over EP groups whose experts are cut into TP slices.
+// ExpertSplit is the parallel sizes of expert layers over all processors or, pipelined, those of a
+// stage: DP copies of the experts, each spread over EP groups whose experts are cut into TP slices.
 type ExpertSplit struct{ EP, TP, DP int }
 
 // Procs is the number of processors of the split.
@@ -73,8 +74,8 @@ func (l ExpertSplit) Procs() int { return l.EP * l.TP * l.DP }
 
 func (l ExpertSplit) String() string { return fmt.Sprintf("ep%d·etp%d·edp%d", l.EP, l.TP, l.DP) }
 
-// Batch is the work in flight: Count micro-batches of Size sequences, one after another. Size counts the sequences of one
-// data-parallel rank; in an expert model that is not pipelined, as in the reference tool, those of one processor.
+// Batch is the work in flight: Count micro-batches of Size sequences, one after another. Size is
+// per data-parallel rank or, in unpipelined expert models, as in the reference tool, per processor.
 type Batch struct{ Count, Size int }
 
 // Sequences is the attention micro-batch of one data-parallel rank.
@@ -85,7 +86,7 @@ func (p *Plan) Sequences(moe bool) int {
 	return p.Batch.Size
 }
 
-// InFlight is the batches that the pipeline holds at a time, where there is work for all of its stages.
+// InFlight is the batches that the pipeline can hold at a time.
 func (p *Plan) InFlight() int {
 	if p.Pipelined {
 		return p.Attention.PP
@@ -93,7 +94,7 @@ func (p *Plan) InFlight() int {
 	return 1
 }
 
-// Underway is those of them that there are.
+// Underway is the batches that the pipeline does hold.
 func (p *Plan) Underway() int {
 	if p.Under > 0 {
 		return min(p.Under, p.InFlight())
@@ -101,7 +102,7 @@ func (p *Plan) Underway() int {
 	return p.InFlight()
 }
 
-// StageSpan is the consecutive processors within which one stage lies apart from the next.
+// StageSpan is the consecutive processors within which a pipeline's stages lie.
 func (p *Plan) StageSpan(moe bool) int {
 	if moe && p.Pipelined {
 		return p.Attention.Procs() // the processors of a stage, which share its experts, come first
@@ -118,29 +119,29 @@ func (p *Plan) String() string {
 	return s
 }
 
-// Precision is the number formats of a deployment: bytes per element, and the number types whose rates apply.
+// Precision is a deployment's bytes per element, and the number types whose rates apply.
 type Precision struct {
 	Weight, Activation, Cache, Comm float64
-	// Dispatch and Combine are of tokens on their way to experts and back, with their scales; 0: what libraries send, FP8 with
-	// a scale of four bytes for every 128 elements, and 16 bits back.
+	// Dispatch and Combine are of tokens on their way to experts and back, with their scales; 0:
+	// what libraries send, FP8 with a 4-byte scale per 128 elements, and 16 bits back.
 	Dispatch, Combine                     float64
 	MatrixType, AttentionType, VectorType string
 
-	// Residual is the bytes of what passes between products: the residual stream, what products put out, norms and their
-	// weights; 0: as activations and weights.
+	// Residual is the bytes of what passes between products: residual stream, results, norms and
+	// their weights; 0: as activations and weights.
 	Residual float64
 	// Modules are the formats of parts of the model; one without bytes is as the rest.
 	Modules [model.ModuleCount]Product
-	Stored  string // the number type that weights are stored in, where products have another; empty: not said
-	// ReadsNarrow: attention reads a cache of 8 bits with kernels that are as good as those for 16.
+	Stored  string // the number type that weights are stored in, if not that of products; empty: unknown
+	// ReadsNarrow: attention kernels read an 8-bit cache as well as a 16-bit one.
 	ReadsNarrow bool
-	// Library: products of 8 bits with one scale run in the library of those of 16.
+	// Library: 8-bit products with one scale run in the library of 16-bit ones.
 	Library bool
-	// PrefillBy and DecodeBy are the software whose kernels attention takes, as kernel.Asked has them.
+	// PrefillBy and DecodeBy are the software of attention kernels, in the form of kernel.Asked.
 	PrefillBy, DecodeBy string
-	// Told are the kernels of products of weights with scales of blocks that a server runs in place of those of the tables.
-	Told Kernels
-	// Name is the format of the narrowest weights as engines know it; empty: as their bytes say.
+	// BlockKernels are the server's own kernels of block-scaled products, in place of those of the tables.
+	BlockKernels Kernels
+	// Name is the engines' name of the narrowest weights' format; empty: by their bytes.
 	Name string
 }
 
@@ -148,14 +149,14 @@ type Precision struct {
 type Kernels struct {
 	TFlops  float64 // TFLOP/s at most; 0: any
 	N, K    float64 // the weights that they are not tuned for; 0: none
-	Seconds float64 // what a product with those takes at least
+	Seconds float64 // least time of a product with those
 }
 
 // Product is how the weights of a module are stored, and what they are multiplied with.
 type Product struct {
 	Weight, Activation float64 // bytes of an element
 	Type               string  // the number type whose rate applies
-	Stored             string  // that of the weights themselves, where it is another; empty: not said
+	Stored             string  // that of the weights themselves, if another; empty: unknown
 }
 
 // Unpacked reports whether some weights of fewer than 16 bits are multiplied in 16.
@@ -176,7 +177,7 @@ func (p *Precision) Of(m model.Module) Product {
 	return Product{p.Weight, p.Activation, p.MatrixType, p.Stored}
 }
 
-// Blocks reports whether there are weights of 8 bits with a scale for every block.
+// Blocks reports whether there are 8-bit weights with a scale per block.
 func (p *Precision) Blocks() bool {
 	for m := range model.ModuleCount {
 		if n := p.Of(m).Weight; n > 1 && n < 1.1 {
@@ -211,14 +212,14 @@ func (p *Precision) Narrowest() float64 {
 	return least
 }
 
-// What libraries send of an element unless told otherwise, with its share of a scale.
+// What libraries send of an element by default, with its share of a scale.
 const (
 	LibraryDispatch = 1 + 4./128
 	LibraryCombine  = 2
 )
 
-// Exchanged is the bytes of an element on its way to experts and back. Without a serving engine, as in the reference tool,
-// there is one format for all communication.
+// Exchanged is the bytes of an element on its way to experts and back. Without a serving engine, as
+// in the reference tool, all communication has one format.
 func (p *Precision) Exchanged(engine bool) (dispatch, combine float64) {
 	dispatch, combine = LibraryDispatch, LibraryCombine
 	if !engine {

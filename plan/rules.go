@@ -9,8 +9,8 @@ import (
 // LayersPerStage is the number of layers of the fullest pipeline stage.
 func LayersPerStage(layers, pp int) int { return (layers + pp - 1) / pp }
 
-// Filled is how full the stages of a pipeline are, in units of the fullest: all of them on average, and the last. Where nothing
-// is pipelined all count as the fullest.
+// Filled is how full pipeline stages are relative to the fullest: all of them on average, and the
+// last. Without a pipeline all count as the fullest.
 func (p *Plan) Filled(layers int) (all, last float64) {
 	pp := p.Attention.PP
 	if !p.Pipelined || layers%pp == 0 {
@@ -32,7 +32,7 @@ type Miss struct {
 	Enough string // what would let the plan through
 }
 
-// splitRule is one condition on the split of attention and dense layers. Texts are only built for a plan that breaks it.
+// splitRule is one condition on the split of attention and dense layers.
 type splitRule struct {
 	name  string
 	holds func(m *model.Model, l Split) bool
@@ -135,8 +135,8 @@ func SplitMisses(m *model.Model, l Split) []Miss {
 	return out
 }
 
-// Deployed is the number of experts that the EP groups share: routed ones, their redundant copies, and the replicas of
-// the shared expert unless every processor holds its own.
+// Deployed is the number of experts that the EP groups share: routed ones, redundant copies, and
+// replicas of the shared expert unless every processor holds its own.
 func (p *Plan) Deployed(m *model.Model) int {
 	n := m.Experts.Routed + p.Redundant
 	if !p.SharedPerCard {
@@ -145,7 +145,7 @@ func (p *Plan) Deployed(m *model.Model) int {
 	return n
 }
 
-// ExpertsPerProc is the number of experts on one processor (slices of them, if the experts are cut).
+// ExpertsPerProc is the number of experts, or slices of them, on one processor.
 func (p *Plan) ExpertsPerProc(m *model.Model) int {
 	n := p.Deployed(m) / p.Experts.EP
 	if p.SharedPerCard {
@@ -154,8 +154,8 @@ func (p *Plan) ExpertsPerProc(m *model.Model) int {
 	return n
 }
 
-// ValidExperts reports whether the split of the experts suits the model: every processor holds the same whole number
-// of experts, and slices are of equal width.
+// ValidExperts reports whether the expert split suits the model: every processor holds the same
+// integer number of experts, and slices are equally wide.
 func (p *Plan) ValidExperts(m *model.Model) bool {
 	return p.Deployed(m)%p.Experts.EP == 0 && m.Experts.Width%p.Experts.TP == 0
 }

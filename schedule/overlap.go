@@ -5,22 +5,22 @@ import (
 	"throughline/plan"
 )
 
-// Leg is what a layer computes until tokens are exchanged between experts, and that exchange. Times are in seconds.
+// Leg is what a layer computes until an exchange of tokens, and that exchange, in seconds.
 type Leg struct {
-	Computing float64 // communication that never runs beside computation is part of it
+	Computing float64 // including communication that never runs beside computation
 	Exchange  float64 // on the network; 0: the block ends without one
-	Taken     float64 // share of the units that the exchange takes as long as it runs
-	// Polite is the part of the computing that leaves exchanges their units at all times where there are two micro-batches, and
-	// takes so much longer. Contended is what an exchange takes besides with computation beside it.
+	Taken     float64 // share of the units that the exchange takes while it runs
+	// Polite is the computing that always leaves exchanges of the other micro-batch their units,
+	// and takes Longer for it. Contended is what an exchange takes extra beside computation.
 	Polite, Longer, Contended float64
-	slowed                    float64 // the share of the computing that an exchange beside it slows
-	// Beside is how long those operators of the same tokens compute that may run beside the exchange, in a single batch. They
-	// let go of what is exchanged in so many parts; 0: they have nothing to do with it.
+	slowed                    float64 // share of the computing that an exchange beside it slows
+	// Beside is the computing of a single batch that may run beside its own exchange. It releases
+	// what is exchanged in Parts; 0: it is independent of it.
 	Beside, Parts float64
 }
 
-// uncovered is the share of the exchanges of a pass that the step waits for, what they take from computation included. Where none
-// takes time, computation may still leave them their units: pace is how many times as long it then takes.
+// uncovered is the share of a pass's exchanges that the step waits for, including what they take
+// from computation. If none takes time, pace is how much longer computation takes nevertheless.
 func (p *Pass) uncovered() (share, pace float64) {
 	var computing, exchange float64
 	for i := range p.Blocks {
@@ -47,8 +47,7 @@ type Block struct {
 	Count int
 }
 
-// Least is what the block of one layer computes, communication that nothing hides included, and what two micro-batches
-// exchange in it.
+// Least is what one layer's block computes and exposes, and what two micro-batches exchange in it.
 func (b *Block) Least(o plan.Overlap) (computing, exchange float64) {
 	for i := range b.Legs[:b.Count] {
 		l := &b.Legs[i]
@@ -62,7 +61,7 @@ func (b *Block) Least(o plan.Overlap) (computing, exchange float64) {
 	return computing, exchange
 }
 
-// overlapped is what the operators of a pass add to a step whose exchanges run beside computation.
+// overlapped is what a pass adds to a step whose exchanges run beside computation.
 func (p *Pass) overlapped() float64 {
 	if p.Overlap == plan.TwoBatch {
 		return twoBatches(p, nil)
@@ -77,8 +76,8 @@ func (p *Pass) overlapped() float64 {
 	return t
 }
 
-// alone is how long a leg takes without another batch: of the exchange remains what the computation beside it does not
-// hide, and what the hidden part takes from that.
+// alone is how long a leg takes without another batch: of the exchange remains what the computation
+// beside it does not hide, and what the hidden part takes from that.
 func (l *Leg) alone() float64 { return l.Computing + l.uncovered() }
 
 func (l *Leg) uncovered() float64 {
@@ -92,31 +91,31 @@ func (l *Leg) uncovered() float64 {
 	return left + l.Taken*(l.Exchange-left)
 }
 
-// lanes are the moments at which computation and network are free again, while two equal micro-batches take turns: each
-// computes until it exchanges tokens, then it is the turn of the other. vLLM's overlap of two batches and that of SGLang in
-// prefill are this; SGLang's decode hands over half an attention later.
+// lanes are the times at which computation and network are free again, while two equal
+// micro-batches take turns: each computes until it exchanges tokens. This is how vLLM overlaps two
+// batches, and SGLang in prefill; SGLang's decode hands over half an attention later.
 type lanes struct {
 	computed float64
 	sent     [2]float64 // end of the last exchange of either
 	taken    [2]float64 // units that it takes
 }
 
-// turn computes a leg of one of the micro-batches, from the returned moment on, and starts its exchange.
+// turn computes a leg of one micro-batch from the returned time on, and starts its exchange.
 func (s *lanes) turn(i int, l *Leg) (start float64) {
 	start, s.computed, s.sent[i], s.taken[i] = l.turn(s.computed, s.sent[i], s.sent[1-i], s.taken[1-i])
 	return start
 }
 
-// turn is when a leg starts to compute, has been computed and has been exchanged, and the units that the exchange takes, given when
-// computation is free, when the exchanges of its own micro-batch and of the other end, and the units that the latter takes. What never
-// leaves registers is fast: turn waits for turn.
+// turn returns when a leg starts, has been computed and has been exchanged, and the units that the
+// exchange takes, given when computation and both exchanges end and the units of the other. Values
+// stay in registers for speed, as turn waits for turn.
 func (l *Leg) turn(computed, own, other, share float64) (start, until, sent, taken float64) {
 	start = computed
 	if own > start { // the built-in max is slower
 		start = own
 	}
 	until = start + l.Computing + l.Longer
-	// As long as the other exchanges, computation has the units that are left.
+	// While the other exchanges, computation has the units that are left.
 	if beside := other - start; beside > 0 && share > 0 && l.slowed > 0 {
 		if part := beside * l.slowed; part*(1-share) < l.Computing-l.Polite {
 			until += share * part
@@ -134,15 +133,14 @@ func (l *Leg) turn(computed, own, other, share float64) (start, until, sent, tak
 	return start, until, sent + l.Exchange + l.Contended, l.Taken
 }
 
-// until is how much later all is at other moments, if it is by the same.
+// until is how much later the given times are, if all by the same amount.
 func (s *lanes) until(computed, first, second float64) (later float64, same bool) {
 	later = computed - s.computed
 	near := func(d float64) bool { return d-later <= 1e-12*later && later-d <= 1e-12*later }
 	return later, near(first-s.sent[0]) && near(second-s.sent[1])
 }
 
-// twoBatches is how long the layers of a stage take as two micro-batches. Where layer after layer takes the same, the
-// rest is not worked out one by one.
+// twoBatches is how long the layers of a stage take as two micro-batches, extrapolating equal ones.
 func twoBatches(p *Pass, rec *Recorder) float64 {
 	var s lanes
 	var sum Leg // since the last exchange
@@ -175,7 +173,7 @@ func twoBatches(p *Pass, rec *Recorder) float64 {
 	return max(s.computed, s.sent[0], s.sent[1])
 }
 
-// join adds a leg to what has been computed since the last exchange, and reports whether it ends with one.
+// join adds a leg to those since the last exchange, and reports whether it ends with one.
 func (l *Leg) join(next *Leg) bool {
 	l.Computing += next.Computing
 	l.Polite += next.Polite
@@ -188,15 +186,14 @@ func (l *Leg) join(next *Leg) bool {
 	return false
 }
 
-// close works out what turns need of a leg that is complete.
+// close computes what turns need of a complete leg.
 func (l *Leg) close() {
 	if free := l.Computing - l.Polite; free > 0 {
 		l.slowed = free / (l.Computing + l.Longer)
 	}
 }
 
-// equal goes through the layers behind the one at hand, all equal, until one takes the same as the one before; sum is what has been
-// computed since the last exchange.
+// equal goes through equal layers until one takes the same as the one before; sum is as in join.
 func (s *lanes) equal(p *Pass, o *order, sum *Leg) {
 	left := o.depth - 1 - o.layer
 	var legs [1 + int(op.BlockCount)*(len(Block{}.Legs)-1)]Leg // and what follows the last exchange
@@ -235,7 +232,7 @@ func (s *lanes) equal(p *Pass, o *order, sum *Leg) {
 	}
 }
 
-// order goes through the layers of a stage: of each its attention, then its feed-forward block.
+// order goes through the layers of a stage: for each its attention, then its feed-forward block.
 type order struct {
 	runs    []op.Run
 	done    [op.MostRuns]int
@@ -243,11 +240,11 @@ type order struct {
 	depth   int
 	leading int // layers in front that differ from the others
 
-	alike bool // all layers behind the leading ones are equal, their blocks being
+	alike bool // all layers behind the leading ones are equal
 	other [op.BlockCount]int
 }
 
-// survey looks at what layers there are.
+// survey finds out which layers there are.
 func (o *order) survey() {
 	var kinds, layers [op.BlockCount]int
 	for i := range o.runs {
@@ -272,7 +269,7 @@ func (o *order) next(b op.Block) int {
 	return o.due(b)
 }
 
-// due is a leading kind of block as long as there are any, then the one that lags most behind an even spread.
+// due is a leading kind of block while there are any, then the one furthest behind an even spread.
 func (o *order) due(b op.Block) int {
 	best := -1
 	for i := range o.runs {
@@ -294,7 +291,7 @@ func (o *order) due(b op.Block) int {
 	return best
 }
 
-// lag is how many blocks of a kind are missing for an even spread up to the layer.
+// lag is how many blocks of a kind an even spread would have more by this layer.
 func (o *order) lag(i int) float64 {
 	return float64(o.runs[i].Layers*(o.layer+1))/float64(o.depth) - float64(o.done[i])
 }

@@ -14,10 +14,10 @@ type Lane uint8
 const (
 	Matrix   Lane = iota // unit
 	Vector               // unit
-	Second               // the link to the second memory tier
-	Handover             // the link to the processors that decode
+	Second               // link to the second memory tier
+	Handover             // link to the processors that decode
 	Waiting              // for other stages: no resource is busy
-	Network              // the innermost level; the lanes of the next ones follow
+	Network              // innermost level; the next ones follow
 )
 
 var laneNames = [Network]string{Matrix: "matrix", Vector: "vector", Second: "second tier", Handover: "handover", Waiting: "waiting"}
@@ -29,7 +29,7 @@ func (l Lane) String() string {
 	return fmt.Sprintf("network %d", l-Network)
 }
 
-// LaneOf is the lane of an operator: its unit, or the outermost level of the network that a collective needs.
+// LaneOf is the lane of an operator: its unit, or the outermost network level of a collective.
 func (r *Rules) LaneOf(o *op.Op) Lane {
 	switch {
 	case o.Class == op.Comm:
@@ -40,7 +40,6 @@ func (r *Rules) LaneOf(o *op.Op) Lane {
 	return Matrix
 }
 
-// network is the lane of a communication between the members of a group.
 func (r *Rules) network(m hardware.Members) Lane {
 	level := 0
 	for level < len(r.levels)-1 && !m.Within(r.levels[level]) {
@@ -49,7 +48,7 @@ func (r *Rules) network(m hardware.Members) Lane {
 	return Network + Lane(level)
 }
 
-// Part says what of a step a span belongs to.
+// Part is the part of a step that a span belongs to.
 type Part uint8
 
 const (
@@ -62,27 +61,27 @@ const (
 	RanksPart  // for the slowest rank
 	MovingPart // of experts to other processors
 	LaunchPart // for the host
-	CachePart  // the KV cache on its way to other processors
+	CachePart  // the KV cache to other processors
 	PartCount
 )
 
-// Span is one execution of an operator, or one transfer or waiting.
+// Span is one execution of an operator, a transfer or a wait.
 type Span struct {
 	Part Part
 	Op   int // index in its pass
 	Lane Lane
 
-	Batch, Stage, Layer int // the layer counts from 0 in its stage; -1 outside of the layers
+	Batch, Stage, Layer int // the layer counts from 0 in its stage; -1 outside of layers
 	Micro               int // of two micro-batches that take turns
 
-	// Start and End in seconds from the start of the step. A collective starts before what is computed at the time has
-	// ended, as far as computation hides it and its lane is free.
+	// Start and End in seconds from the start of the step. A collective starts early, as far as
+	// computation hides it and its lane is free.
 	Start, End float64
-	// Exposed is what the span adds to the step: the part at its end during which nothing else advances.
+	// Exposed is what the span adds to the step: its end, during which nothing else advances.
 	Exposed float64
 }
 
-// Recorder takes down the spans of a step, in the order in which they end.
+// Recorder collects the spans of a step, in the order in which they end.
 type Recorder struct {
 	Spans []Span
 
@@ -110,7 +109,7 @@ func (r *Recorder) step(rules *Rules, w *Work, t *Times) {
 				r.shorten(start, from, w.Filled)
 			}
 			if w.Second > 0 {
-				// The average stage of a pipeline, which is shorter than the fullest, reads less as well.
+				// The average stage of a pipeline, shorter than the fullest, reads less as well.
 				waits := max(0, w.Second-t.Stage)
 				r.beside(SecondPart, Second, start, min(w.Second, r.now+waits-start), waits)
 			}
@@ -140,7 +139,7 @@ func (r *Recorder) step(rules *Rules, w *Work, t *Times) {
 	}
 }
 
-// shorten makes the spans of a stage, from one on, as short as the stages are on average, where they are not equally full.
+// shorten scales the spans of a stage to the mean length of unequal stages.
 func (r *Recorder) shorten(start float64, from int, by float64) {
 	at := func(t float64) float64 { return start + (t-start)*by }
 	for i := from; i < len(r.Spans); i++ {
@@ -155,7 +154,6 @@ func (r *Recorder) shorten(start float64, from int, by float64) {
 	r.now = at(r.now)
 }
 
-// layers records the layers of a stage in their order.
 func (r *Recorder) layers(p *Pass) {
 	if p.Overlap == plan.TwoBatch {
 		r.twoBatches(p)
@@ -174,7 +172,7 @@ func (r *Recorder) layers(p *Pass) {
 	r.layer = -1
 }
 
-// pass records the operators from one to before another, of one of so many equal layers.
+// pass records a range of operators, of one of several equal layers.
 func (r *Recorder) pass(part Part, p *Pass, from, to int, layers float64) {
 	for i := from; i < to; i++ {
 		o := &p.Ops[i]
@@ -193,7 +191,7 @@ func (r *Recorder) pass(part Part, p *Pass, from, to int, layers float64) {
 	}
 }
 
-// add records what runs hidden for a time before it holds up the step for another.
+// add records what runs hidden for a time before it holds up the step.
 func (r *Recorder) add(part Part, index int, lane Lane, hidden, exposed float64) {
 	start := max(r.free[lane], r.now-hidden)
 	r.now += exposed
@@ -201,7 +199,7 @@ func (r *Recorder) add(part Part, index int, lane Lane, hidden, exposed float64)
 	r.Spans = append(r.Spans, Span{part, index, lane, r.batch, r.stage, r.layer, 0, start, r.now, exposed})
 }
 
-// beside records what runs beside the computation from some time on, and holds up the step by what remains.
+// beside records what runs beside computation, and holds up the step by what remains.
 func (r *Recorder) beside(part Part, lane Lane, start, busy, exposed float64) {
 	r.now += exposed
 	r.free[lane] = start + busy
@@ -211,7 +209,7 @@ func (r *Recorder) beside(part Part, lane Lane, start, busy, exposed float64) {
 // turn is what a micro-batch computes until it exchanges tokens.
 type turn struct {
 	start float64 // of the layers
-	spans []Span  // in seconds of computation, from one to the next
+	spans []Span  // in seconds of computation, end to end
 	send  int     // operator that exchanges; -1: none
 	layer int     // of it
 	last  [2]int  // indices of the last exchange of either micro-batch; -1: none
@@ -223,13 +221,12 @@ func (r *Recorder) twoBatches(p *Pass) {
 	r.now += twoBatches(p, r)
 }
 
-// span records one of a micro-batch.
 func (r *Recorder) span(s Span) {
 	r.free[s.Lane] = max(r.free[s.Lane], s.End)
 	r.Spans = append(r.Spans, s)
 }
 
-// leg notes the operators of a leg of a block.
+// leg collects the operators of a leg of a block.
 func (r *Recorder) leg(p *Pass, b *Block, index, layer int) {
 	r.turn.layer = layer
 	leg := 0
@@ -250,7 +247,7 @@ func (r *Recorder) leg(p *Pass, b *Block, index, layer int) {
 	}
 }
 
-// turns lets both micro-batches compute a leg, and records what they do if there is a recorder.
+// turns lets both micro-batches compute a leg, and records it if there is a recorder.
 func (r *Recorder) turns(p *Pass, s *lanes, l *Leg) {
 	for i := range s.sent {
 		free := s.computed
@@ -260,7 +257,7 @@ func (r *Recorder) turns(p *Pass, s *lanes, l *Leg) {
 		}
 		t := &r.turn
 		if last := t.last[i]; last >= 0 {
-			r.Spans[last].Exposed = start - free // what it was waited for
+			r.Spans[last].Exposed = start - free // how long it was waited for
 			t.last[i] = -1
 		}
 		// Where the other's exchange takes units, all operators of the turn are slowed alike.

@@ -1,8 +1,9 @@
-// Package schedule puts the priced operators of a step in their order and says what each adds to the step: what
-// computation hides of a collective, of a transfer of the KV cache, of reading from a second memory tier, and how long
-// the stages of a pipeline wait for each other. It prices nothing.
+// Package schedule orders the priced operators of a step and finds what each adds to it: what
+// computation hides of a collective, of a KV cache transfer, of reading from a second memory tier,
+// and how long the stages of a pipeline wait for each other. It prices nothing.
 //
-// Sums are all that a search needs. A Recorder takes down besides when every operator runs, and on which lane.
+// Sums are all that a search needs. A Recorder also collects when every operator runs, and on which
+// lane.
 package schedule
 
 import (
@@ -15,8 +16,8 @@ import (
 // Rules are what runs beside what on a system.
 type Rules struct {
 	overlap float64 // share of every collective that computation hides
-	silent  int     // collectives within so many processors are hidden and displace no computation
-	levels  []int   // processors within which the levels of the network lie
+	silent  int     // collectives within this many processors are hidden and displace no computation
+	levels  []int   // sizes of the network levels, in processors
 }
 
 // NewRules are those of a system.
@@ -26,7 +27,7 @@ func NewRules(s *hardware.System) Rules {
 	return r
 }
 
-// On makes the rules those of another system, or of one whose numbers have changed.
+// On moves the rules to another system, or to changed numbers.
 func (r *Rules) On(s *hardware.System) {
 	*r = Rules{overlap: s.CollectiveOverlap, levels: r.levels[:0]}
 	for i := range s.Networks {
@@ -40,8 +41,8 @@ func (r *Rules) On(s *hardware.System) {
 // Silent reports that a collective adds nothing to a step, however long it takes.
 func (r *Rules) Silent(o *op.Op) bool { return o.Members().Within(r.silent) }
 
-// Exposed is what an operator adds to a step. Computation adds all of its time. Of a collective computation hides a share;
-// it adds the rest, and the computation that the hidden share displaces.
+// Exposed is what an operator adds to a step: computation all of its time, a collective what is not
+// hidden and the computation that the hidden share displaces.
 func (r *Rules) Exposed(o *op.Op, b cost.Busy) float64 {
 	if o.Class == op.Comm {
 		if r.silent > 0 && r.Silent(o) {
@@ -54,18 +55,18 @@ func (r *Rules) Exposed(o *op.Op, b cost.Busy) float64 {
 
 // Pass is operators that follow one another.
 type Pass struct {
-	// Computing is how long the units are busy with those that compute, each as often as it repeats.
+	// Computing is how long the units are busy with all repetitions of computing operators.
 	Computing float64
 
 	Ops   []op.Op
-	Comms []uint8     // the indices of those that communicate
-	Busy  []cost.Busy // of those that communicate; for a recorder, of all
-	Runs  []op.Run    // of layers, for a recorder and where exchanges overlap: the blocks that they make up
+	Comms []uint8     // indices of communication operators
+	Busy  []cost.Busy // of communication; for a recorder, of all
+	Runs  []op.Run    // blocks of the layers, for a recorder and overlapping exchanges
 
-	// Apart is how far the slowest of the ranks that exchange tokens lags behind the others, as a share of what it computes.
+	// Apart is how far the slowest rank in exchanges lags behind, as a share of what it computes.
 	Apart float64
 
-	// Overlap is how the exchanges of layers run beside computation, and Blocks then what these consist of; of two
+	// Overlap is how exchanges run beside computation, in which case Blocks are set; of two
 	// micro-batches the operators are those of one.
 	Overlap plan.Overlap
 	Blocks  []Block
@@ -84,8 +85,7 @@ func (r *Rules) Time(p *Pass) float64 {
 	return t
 }
 
-// lag is how long the ranks that exchange tokens wait for the slowest of them while they compute what is in a pass. Neither lane
-// goes on meanwhile.
+// lag is how long ranks that exchange tokens wait for the slowest of them, with both lanes idle.
 func (p *Pass) lag() float64 {
 	if p.Apart == 0 {
 		return 0
@@ -103,38 +103,38 @@ func (p *Pass) lag() float64 {
 	return p.Apart * p.Overlap.Batches() * computing
 }
 
-// Work is what a step consists of: for each of so many batches, one after another, the layers of every stage of a
-// pipeline, the ends of the model, and so many passes of a draft module.
+// Work is a step: for each batch, one after another, the layers of every pipeline stage, the ends
+// of the model, and the passes of a draft module.
 type Work struct {
 	Stages, Batches, Drafts int
-	// Pipelined: other stages have batches of their own meanwhile, so many in all.
+	// Pipelined: other stages work on other batches meanwhile, Underway in all.
 	Pipelined bool
 	Underway  int
 
 	Layers Pass // of one stage
 	Draft  Pass // one drafted token
-	Ends   Pass // the embedding in front of the first layer, the rest behind the last
+	Ends   Pass // the embedding before the first layer, the rest behind the last
 
-	HandOn float64          // activations from one stage to the next, or from the last back to the first
+	HandOn float64          // activations from one stage to the next, or from the last to the first
 	Pipe   hardware.Members // the stages that do so
-	Second float64          // what the second memory tier takes to deliver what one stage reads from it
-	Cache  float64          // sending the KV cache of all batches to other processors, layer by layer
+	Second float64          // time of the second memory tier to deliver what one stage reads
+	Cache  float64          // sending the KV cache of all batches, layer by layer
 	Depth  int              // layers of a stage
-	// Filled is how full the stages of a pipeline are, and the last of them, in units of the one that Layers is.
+	// Filled is how full the stages of a pipeline are, and Last the last one, relative to Layers.
 	Filled, Last float64
-	Moving       float64 // of experts to other processors, as a mean of all steps
-	Launching    float64 // what a host takes that launches operators one by one; 0: they are captured
+	Moving       float64 // experts to other processors, averaged over all steps
+	Launching    float64 // host time to launch operators one by one; 0: they are captured
 }
 
 // Times are what the parts of a step add to it, in seconds.
 type Times struct {
-	Step   float64 // all of the following, the stages included
+	Step   float64 // everything below, for all stages
 	Stage  float64 // the layers of one stage, for one batch
-	HandOn float64 // handing activations from stage to stage
+	HandOn float64 // passing activations from stage to stage
 	Draft  float64
 	Ends   float64
 	Wait   float64 // for the slowest stage of a pipeline
-	Ranks  float64 // for the slowest rank of those that exchange tokens
+	Ranks  float64 // for the slowest of the ranks that exchange tokens
 	Second float64 // for the second memory tier
 	Moving float64 // moving experts to other processors
 	Launch float64 // for a host that launches operators more slowly than they run
@@ -142,8 +142,8 @@ type Times struct {
 	Cache float64
 }
 
-// Uncovered is the share of the exchanges between experts in the layers that the step waits for, 1 where nothing overlaps, and how
-// many times as long other operators take where no exchange that takes time slows them.
+// Uncovered is the share of the layers' exchanges that the step waits for, 1 without overlap, and
+// how much longer other operators take where no exchange that takes time slows them.
 func (w *Work) Uncovered() (share, pace float64) {
 	if w.Layers.Overlap == plan.NoOverlap {
 		return 1, 1
@@ -151,12 +151,12 @@ func (w *Work) Uncovered() (share, pace float64) {
 	return w.Layers.uncovered()
 }
 
-// Step works out the times of a step. What is recorded, if anything, goes to the recorder.
+// Step computes the times of a step, and records it if there is a recorder.
 //
-// A batch passes through the stages one after another; in a pipeline other stages work on other batches meanwhile, so
-// that as many are done in the time of a step as are under way. The slowest stage, through which all of them pass, may then set the
-// pace: the last, with the drafts and the ends, or the fullest. A batch waits where that takes longer than its own way through all
-// stages; by itself it never does.
+// A batch passes through the stages one after another; in a pipeline other stages work on other
+// batches, so as many finish within a step as are under way. The slowest stage may set the pace:
+// the last, with the drafts and the ends, or the fullest. A batch waits where that takes longer
+// than its own way through all stages; by itself it never does.
 func (r *Rules) Step(w *Work, rec *Recorder) (t Times) {
 	stages, batches := float64(w.Stages), float64(w.Batches)
 	t.Stage = r.Time(&w.Layers)
@@ -176,7 +176,7 @@ func (r *Rules) Step(w *Work, rec *Recorder) (t Times) {
 		fullest := batches * t.Stage
 		slowest := max(fullest, fullest*w.Last+t.Draft+t.Ends)
 		full *= w.Filled
-		if w.Underway > 1 { // by itself it has no more than its way, but for rounding
+		if w.Underway > 1 { // by itself it only takes its way, but for rounding
 			t.Wait = max(0, float64(w.Underway)*slowest-full-t.HandOn-t.Draft-t.Ends)
 		}
 	}
@@ -201,9 +201,8 @@ func (r *Rules) Step(w *Work, rec *Recorder) (t Times) {
 	return t
 }
 
-// trailing is what remains of sending something layer by layer when the layers have been computed. What belongs to a layer
-// leaves while the next ones are computed: what remains is the last layer, or, where sending is slower than computing, all
-// that did not fit behind the other layers.
+// trailing is what remains of sending layer by layer when the layers have been computed: the last
+// layer or, if sending is slower than computing, all that did not fit behind the other layers.
 func trailing(sending, computing, layers float64) float64 {
 	behind := computing * (layers - 1) / layers
 	return max(sending/layers, sending-behind)

@@ -41,8 +41,8 @@ func (t *Totals) Time() float64 {
 	return sum
 }
 
-// Add adds an operator of so many micro-batches at its cost, of which each execution adds so much to a step. The computation
-// that a collective needs is part of its time.
+// Add adds an operator of several micro-batches, with its cost and what each execution adds to a
+// step. The computation of a collective is part of its time.
 func (t *Totals) Add(o *op.Op, c *cost.Cost, batches, exposed float64) {
 	n := batches * o.Repeat
 	t.Compute += n * c.Compute

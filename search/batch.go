@@ -14,7 +14,7 @@ type searcher struct {
 	evaluator *estimate.Evaluator
 	capacity  float64
 	second    float64                  // capacity of the second memory tier
-	memoryAt  func(*plan.Plan) float64 // what a processor must hold under a plan
+	memoryAt  func(*plan.Plan) float64 // memory of a processor under a plan
 
 	found     bool
 	best      estimate.Estimate
@@ -41,8 +41,7 @@ func newSearcher(p *Problem) (*searcher, error) {
 	return s, nil
 }
 
-// held is what a processor holds in its memory; where the second tier is too small, the capacity and what is missing
-// there.
+// held is what a processor holds in its memory, plus what does not fit the second tier.
 func (s *searcher) held(m *estimate.Memory, total float64) float64 {
 	if m.Second > s.second {
 		return max(total, s.capacity) + m.Second - s.second
@@ -50,7 +49,7 @@ func (s *searcher) held(m *estimate.Memory, total float64) float64 {
 	return total
 }
 
-// try looks for the best batch of a plan, and keeps it if it beats what was found before.
+// try finds the best batch of a plan, and keeps it if it beats what was found before.
 func (s *searcher) try(p *plan.Plan, index int) {
 	q := *p
 	if s.problem.Batches != nil {
@@ -69,7 +68,7 @@ func (s *searcher) try(p *plan.Plan, index int) {
 	s.bestBatch(&q, index, largest)
 }
 
-// bestBatch looks for the best batch up to the largest, and keeps it if it beats what was found before.
+// bestBatch tries batches up to the largest, and keeps the best if it beats what was found before.
 func (s *searcher) bestBatch(p *plan.Plan, index, largest int) {
 	if most := s.problem.MostTokens; most > 0 {
 		largest = min(largest, max(1, most/max(1, s.problem.Lengths.Input-s.problem.Lengths.Cached)))
@@ -144,17 +143,17 @@ func (s *searcher) largestFitting(p *plan.Plan) (largest int, needs float64) {
 	}), needs
 }
 
-// topOf is the batch of the highest throughput among lo..hi that meets the time limit, 0 if none does; its estimate is
-// left in scratch. Within a segment every operator has one efficiency, so the time of a step is made by sums and maxima
-// of work that grows with the batch, but never faster than it: along straight lines with no negative start, and in expert
-// layers, where chance has a part, along concave curves. So time never falls and time per sequence never rises with the
-// batch. The largest batch in time is therefore the best.
+// topOf is the batch in lo..hi with the highest throughput in time, or 0; its estimate stays in
+// scratch. Within a segment every operator has one efficiency, so step time is made of sums and
+// maxima of work that grows with the batch, but never faster: along lines that start at 0 or above
+// and, in expert layers, concave curves. So time never falls and time per sequence never rises with
+// the batch, and the largest batch in time is the best.
 func (s *searcher) topOf(p *plan.Plan, lo, hi int) int {
 	if s.inTime(s.timeAt(p, hi)) {
 		return hi
 	}
 	if s.scratch.Requests <= s.record() {
-		// Smaller batches of the segment are slower still. All that matters is whether one of them would be in time.
+		// Smaller batches are slower still; only whether one of them is in time matters.
 		if lo < hi && s.inTime(s.timeAt(p, lo)) {
 			return lo
 		}
@@ -190,11 +189,11 @@ func (s *searcher) segments(p *plan.Plan, largest int) func(yield func(lo, hi in
 	}
 }
 
-// tie is the relative difference in throughput below which two batches count as equal: far above rounding, far below
-// anything that could be measured.
+// tie is the relative difference in throughput below which batches count as equal: far above
+// rounding, far below anything measurable.
 const tie = 1e-12
 
-// settleTies replaces the best batch by the smallest one of the same plan that is as good, or good enough.
+// settleTies replaces the best batch by the smallest of its plan that is as good, or good enough.
 func (s *searcher) settleTies() {
 	if s.problem.Batches != nil {
 		return
@@ -227,8 +226,8 @@ func (s *searcher) settleTies() {
 	}
 }
 
-// LastWithin is the largest n in lo..hi with f(n) <= limit, where f never falls and f(lo) <= limit. It bisects, but
-// guesses by straight line first: the functions here are nearly straight.
+// LastWithin is the largest n in lo..hi with f(n) <= limit, where f never falls and f(lo) <= limit.
+// It bisects after a linear guess: the functions here are nearly straight.
 func LastWithin(lo, hi int, limit float64, f func(int) float64) int {
 	flo, fhi := f(lo), f(hi)
 	if fhi <= limit {

@@ -6,7 +6,7 @@ import (
 	"throughline/plan"
 )
 
-// layouts are the candidates for the split of attention and dense layers, valid or not.
+// layouts are the candidate splits of attention and dense layers, valid or not.
 func (p *Problem) layouts() []plan.Split {
 	contexts := p.Contexts
 	if contexts == nil {
@@ -27,7 +27,7 @@ func (p *Problem) layouts() []plan.Split {
 	return out
 }
 
-// expertLayouts are the candidates for the split of the experts over a number of processors, valid or not.
+// expertLayouts are the candidate splits of the experts over a number of processors, valid or not.
 func (p *Problem) expertLayouts(procs int) []plan.ExpertSplit {
 	switch {
 	case p.ExpertLayouts == nil && p.OneCopy:
@@ -45,8 +45,7 @@ func (p *Problem) expertLayouts(procs int) []plan.ExpertSplit {
 	return out
 }
 
-// expertPlans passes on every combination of redundant experts and split of the experts over a number of processors,
-// valid or not, as plans that lack the split of the attention.
+// expertPlans yields plans of every redundancy and expert split, valid or not, without attention.
 func (p *Problem) expertPlans(procs int, yield func(*plan.Plan)) {
 	layouts := p.expertLayouts(procs)
 	q := p.basicPlan()
@@ -71,7 +70,7 @@ func (p *Problem) overlaps(q *plan.Plan) []plan.Overlap {
 	return p.Overlaps
 }
 
-// expertProcs is the processors that share the experts: all of them, or in a pipeline those of one stage.
+// expertProcs is the processors that share the experts: all, or in a pipeline those of one stage.
 func (p *Problem) expertProcs(l plan.Split) int {
 	if p.Assume.Pipelined {
 		return p.Procs / l.PP
@@ -102,31 +101,31 @@ func (p *Problem) Plans() []plan.Plan {
 			valid[n] = append(valid[n], l)
 		}
 	}
-	sizes := p.expertSizes()
 	var out []plan.Plan
 	for drafts := p.Drafts.Low; drafts <= p.Drafts.High; drafts++ {
-		for _, size := range sizes {
-			each := func(q *plan.Plan) {
-				r := *q
-				r.Drafts = drafts
-				for _, r.Attention = range valid[size] {
-					for _, r.Overlap = range p.overlaps(&r) {
-						if p.Accept == nil || p.Accept(&r) {
-							out = append(out, r)
-						}
-					}
-				}
-			}
+		for _, size := range p.expertSizes() {
 			if !p.Model.IsMoE() {
-				q := p.basicPlan()
-				each(&q)
+				out = p.appendPlans(out, p.basicPlan(), drafts, valid[size])
 				continue
 			}
 			p.expertPlans(size, func(q *plan.Plan) {
 				if q.ValidExperts(p.Model) {
-					each(q)
+					out = p.appendPlans(out, *q, drafts, valid[size])
 				}
 			})
+		}
+	}
+	return out
+}
+
+// appendPlans appends a plan with a number of drafts, every split of attention and every overlap.
+func (p *Problem) appendPlans(out []plan.Plan, q plan.Plan, drafts int, splits []plan.Split) []plan.Plan {
+	q.Drafts = drafts
+	for _, q.Attention = range splits {
+		for _, q.Overlap = range p.overlaps(&q) {
+			if p.Accept == nil || p.Accept(&q) {
+				out = append(out, q)
+			}
 		}
 	}
 	return out

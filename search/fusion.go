@@ -7,17 +7,17 @@ import (
 	"throughline/plan"
 )
 
-// FusedProblem is the search of a deployment whose processors do both phases. The layouts, experts and batches of the
-// decode problem are those of the deployment; the prefill problem contributes its limit.
+// FusedProblem is the search of a deployment whose processors do both phases. The decode problem
+// sets layouts, experts and batches; the prefill problem contributes its limit.
 type FusedProblem struct {
 	Prefill, Decode Problem
-	// Thorough looks at both phases of every plan, even of those that cannot win, so that all rejections are counted.
+	// Thorough evaluates both phases even of plans that cannot win, to count all rejections.
 	Thorough bool
 	// Top is how many plans FusedTop returns.
 	Top int
 }
 
-// sharedRate is the request rate of processors that spend on every request what either phase alone would take.
+// sharedRate is the request rate of processors that do both phases of every request.
 func sharedRate(prefill, decode float64) float64 { return 1 / (1/prefill + 1/decode) }
 
 // fuser is one worker of a fused search.
@@ -29,7 +29,6 @@ type fuser struct {
 	rejected Rejections
 }
 
-// fusedPlan is what the two phases do under a plan.
 type fusedPlan struct{ prefill, decode estimate.Estimate }
 
 func newFuser(p *FusedProblem) (*fuser, error) {
@@ -49,8 +48,8 @@ func newFuser(p *FusedProblem) (*fuser, error) {
 	return f, nil
 }
 
-// Fused searches the plan and the batches with the highest request rate. The decode batch is the one with the highest
-// decode throughput that leaves room for a prefill of one; the prefill batch the best that fits besides it.
+// Fused finds the highest request rate. The decode batch has the highest throughput that leaves
+// room for a prefill of one; the prefill batch is the best that fits beside it.
 func Fused(ctx context.Context, p *FusedProblem, workers int) (Outcome, error) {
 	q := *p
 	q.Top = 1
@@ -61,7 +60,7 @@ func Fused(ctx context.Context, p *FusedProblem, workers int) (Outcome, error) {
 	return top[0], nil
 }
 
-// FusedTop is Fused for the best several plans, the best first. Where there is no plan, the second result says why.
+// FusedTop is Fused for several plans, best first. Without any, the second result explains why.
 func FusedTop(ctx context.Context, p *FusedProblem, workers int) (top []Outcome, none Outcome, err error) {
 	plans := p.Decode.Plans()
 	fusers, err := share(ctx, len(plans), workers, func() (*fuser, error) { return newFuser(p) },
@@ -107,7 +106,7 @@ func (f *fuser) try(p *plan.Plan, index int) {
 	f.top.add(sharedRate(f.prefill.best.Requests, d.best.Requests), index, fusedPlan{f.prefill.best, d.best})
 }
 
-// memoryWithPrefill is what a processor must hold under a decode plan so that a prefill of one can run beside it.
+// memoryWithPrefill is the memory of a decode plan with room for a prefill of one.
 func (f *fuser) memoryWithPrefill(p *plan.Plan) float64 {
 	m := f.decode.evaluator.MemoryOf(p)
 	one := *p
@@ -116,7 +115,7 @@ func (f *fuser) memoryWithPrefill(p *plan.Plan) float64 {
 	return f.decode.held(&m, max(m.WithoutCache(), prefill.WithoutCache())+m.Cache)
 }
 
-// prefillBeside finds the best prefill batch that fits beside the cache of the decode and is not larger than its batch.
+// prefillBeside finds the best prefill batch up to the decode's that fits beside its cache.
 func (f *fuser) prefillBeside(decode *estimate.Estimate, index int) bool {
 	s := f.prefill
 	s.found, s.rejected = false, Rejections{}
@@ -124,7 +123,7 @@ func (f *fuser) prefillBeside(decode *estimate.Estimate, index int) bool {
 	q.Drafts = 0
 	memory := func(p *plan.Plan) float64 {
 		held := *p
-		held.Drafts = decode.Plan.Drafts // the module that drafts stays where it is
+		held.Drafts = decode.Plan.Drafts // the draft module stays in memory
 		m := s.evaluator.MemoryOf(&held)
 		return m.WithoutCache() + decode.Memory.Cache
 	}

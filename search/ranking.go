@@ -2,7 +2,7 @@ package search
 
 import "slices"
 
-// ranking keeps the best of what it is shown: the highest rate, the earliest index on a tie.
+// ranking keeps the items with the highest rate, the earliest index on a tie.
 type ranking[T any] struct {
 	size  int // how many to keep
 	items []ranked[T]
@@ -14,7 +14,7 @@ type ranked[T any] struct {
 	item  T
 }
 
-// toBeat is the rate that something must exceed to be kept.
+// toBeat is the rate that an item must exceed to be kept.
 func (r *ranking[T]) toBeat() float64 {
 	if len(r.items) < r.size {
 		return 0

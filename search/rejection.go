@@ -10,10 +10,10 @@ import (
 	"throughline/plan"
 )
 
-// Rejections counts the plans that a limit ruled out, and remembers the nearest miss of each limit.
+// Rejections counts the plans that a limit ruled out, and keeps the nearest miss of each limit.
 type Rejections struct {
 	Memory, Latency Rejection
-	// FirstToken is, in a fused search, the plans whose prefill misses its limit.
+	// FirstToken counts, in a fused search, plans whose prefill misses its limit.
 	FirstToken Rejection
 }
 
@@ -23,10 +23,10 @@ type Rejection struct {
 	Nearest plan.Plan
 	Needs   float64 // what the nearest would need: bytes or seconds
 	Over    float64 // by how much that misses the limit
-	index   int     // of the nearest, so that the earliest of equals is named whatever the order of the work
+	index   int     // of the nearest, so that the earliest of equals wins in any order of the work
 }
 
-// Note counts a plan that needs so much, more than the limit by over.
+// Note counts a plan that exceeds the limit.
 func (r *Rejection) Note(p *plan.Plan, index int, needs, over float64) {
 	r.add(&Rejection{Plans: 1, Nearest: *p, Needs: needs, Over: over, index: index})
 }
@@ -44,7 +44,7 @@ func (r *Rejections) add(o *Rejections) {
 	r.FirstToken.add(&o.FirstToken)
 }
 
-// Reason says in one line why a search found nothing.
+// Reason explains in one line why a search found nothing.
 func (p *Problem) Reason(r *Result) string {
 	if r.Plans == 0 {
 		return fmt.Sprintf("no valid way to split %s over %d processors", p.Model.Name, r.Procs)

@@ -1,8 +1,10 @@
-// Package search finds the deployment with the highest throughput: it enumerates the valid plans, finds the best batch
-// of each under the memory and latency limits, and keeps the best. When there is none it says what stood in the way.
+// Package search finds the deployment with the highest throughput: it enumerates valid plans, finds
+// the best batch of each within the memory and latency limits, and keeps the best, or explains why
+// there is none.
 //
-// One phase alone is searched by Best (search.go, candidates.go, batch.go). Both phases on the same processors are
-// searched by Fused (fusion.go), on processors of their own by Split (split.go). whynot.go explains what was ruled out.
+// One phase alone is searched by Best (search.go, candidates.go, batch.go), both phases on the same
+// processors by Fused (fusion.go), on separate ones by Split (split.go). whynot.go explains
+// rejections.
 package search
 
 import (
@@ -33,25 +35,25 @@ type Problem struct {
 	Drafts           Range // drafted tokens to try
 	// Overlaps are those of the exchange between experts to try, where there is one; nil: none.
 	Overlaps []plan.Overlap
-	// Slack is the share of the throughput that may be given up for a smaller batch, and so for a shorter latency.
+	// Slack is the share of the throughput that may be given up for a smaller batch.
 	Slack float64
-	// MostTokens is how many new tokens a replica computes in one prefill at most, if a single prompt is not longer; 0: any.
+	// MostTokens bounds the new tokens of a prefill, unless a single prompt has more; 0: any.
 	MostTokens int
-	// Accept rules plans out that are valid but not wanted; nil: none. It must be safe for concurrent use.
+	// Accept rules out valid plans; nil: none. It must be safe for concurrent use.
 	Accept func(*plan.Plan) bool
 }
 
 // Tick is called after every part of a search, to show progress; it may be nil.
 type Tick func()
 
-// Range is the whole numbers from Low to High.
+// Range is the integers from Low to High.
 type Range struct{ Low, High int }
 
 // Result is the outcome of the search of a phase.
 type Result struct {
 	Best      estimate.Estimate
 	Found     bool
-	Plans     int // plans looked at
+	Plans     int // plans tried
 	Rejected  Rejections
 	Procs     int // processors of one instance
 	Instances int // equal copies of it
@@ -60,8 +62,7 @@ type Result struct {
 // Rate is the request rate of all instances.
 func (r *Result) Rate() float64 { return float64(r.Instances) * r.Best.Requests }
 
-// Outcome is a deployment of both phases. Each side is found or not on its own; the request rate is known when both are
-// and there are processors for both.
+// Outcome is a deployment of both phases. The request rate is known if both are found and fit.
 type Outcome struct {
 	Prefill, Decode Result
 	Shared          bool    // both phases run on the same processors
@@ -86,7 +87,7 @@ func (o *Outcome) Balance() float64 {
 	return min(p, d) / max(p, d)
 }
 
-// Best searches one phase with the given number of workers. The result does not depend on their number.
+// Best searches one phase. The result does not depend on the number of workers.
 func Best(ctx context.Context, p *Problem, workers int) (Result, error) {
 	plans := p.Plans()
 	searchers, err := share(ctx, len(plans), workers, func() (*searcher, error) { return newSearcher(p) },
@@ -110,9 +111,9 @@ func Best(ctx context.Context, p *Problem, workers int) (Result, error) {
 	return r, nil
 }
 
-// share gives the numbers 0..n-1 to workers, each with a state of its own, and returns the states.
+// share distributes the numbers 0..n-1 to workers, and returns their states.
 func share[S any](ctx context.Context, n, workers int, start func() (S, error), do func(S, int)) ([]S, error) {
-	// Work is taken in chunks, large enough that taking one costs nothing, small enough to keep workers even.
+	// Chunks are large enough to be cheap to take, and small enough to keep workers even.
 	const chunk = 64
 	states := make([]S, max(1, min(workers, n/chunk)))
 	for i := range states {

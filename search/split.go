@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// SplitProblem is the search of a deployment whose prefill and decode run on processors of their own.
+// SplitProblem is the search of a deployment with separate processors for prefill and decode.
 type SplitProblem struct {
 	Prefill, Decode Problem
 	Procs           int // in all
@@ -17,7 +17,6 @@ type SplitProblem struct {
 	Tick  Tick // after every size of an instance
 }
 
-// sizes of an instance to consider.
 func (p *SplitProblem) sizes() []int {
 	var out []int
 	if p.Sizes == nil {
@@ -34,8 +33,8 @@ func (p *SplitProblem) sizes() []int {
 	return out
 }
 
-// Split searches the deployment with the highest request rate, which is that of the slower side. Without given pools all
-// instance sizes and numbers are considered; of the splits with the highest rate the one with the fewest processors.
+// Split finds the deployment with the highest request rate of the slower side over all instance
+// sizes and counts; of equals the one with the fewest processors.
 func Split(ctx context.Context, p *SplitProblem, workers int) (Outcome, error) {
 	if p.Pools != nil {
 		return pools(ctx, p, workers)
@@ -47,7 +46,7 @@ func Split(ctx context.Context, p *SplitProblem, workers int) (Outcome, error) {
 	return out[0], nil
 }
 
-// SplitUnder searches the split under each of several limits on the time per output token, without given pools.
+// SplitUnder searches the split under each of several limits on the time per output token.
 func SplitUnder(ctx context.Context, p *SplitProblem, limits []float64, workers int) ([]Outcome, error) {
 	prefill, err := p.instances(ctx, &p.Prefill, workers)
 	if err != nil {
@@ -83,7 +82,7 @@ func pools(ctx context.Context, p *SplitProblem, workers int) (Outcome, error) {
 	return out, nil
 }
 
-// instances searches a phase for the sizes of an instance; the results stand at their sizes.
+// instances searches a phase for the sizes of an instance; the results are indexed by size.
 func (p *SplitProblem) instances(ctx context.Context, phase *Problem, workers int) ([]Result, error) {
 	out := make([]Result, max(1, p.Procs))
 	g, ctx := errgroup.WithContext(ctx)
@@ -109,8 +108,8 @@ type side struct {
 	rate         float64
 }
 
-// sides is, for every number of processors, the equal instances on exactly so many with the highest rate; fewer, larger
-// instances on a tie.
+// sides is, by number of processors, the equal instances on exactly that many with the highest
+// rate; fewer, larger instances on a tie.
 func sides(results []Result) []side {
 	out := make([]side, len(results))
 	for n := len(results) - 1; n >= 1; n-- {
@@ -127,11 +126,10 @@ func sides(results []Result) []side {
 	return out
 }
 
-// match picks the split of procs processors with the highest rate of the slower side, and of those the one with the
-// fewest processors.
+// match picks the split with the highest rate of the slower side, then the fewest processors.
 func match(prefill, decode []Result, procs int) Outcome {
 	p, d := sides(prefill), sides(decode)
-	bestD := make([]float64, len(d)) // highest decode rate on at most so many processors
+	bestD := make([]float64, len(d)) // highest decode rate on at most n processors
 	for n := 1; n < len(d); n++ {
 		bestD[n] = max(bestD[n-1], d[n].rate)
 	}

@@ -13,13 +13,13 @@ import (
 type Refusal struct {
 	Rule    string `json:"rule"`
 	Count   int    `json:"count"`
-	What    string `json:"what"`    // that were ruled out: layouts, expert layouts, plans
+	What    string `json:"what"`    // what was ruled out: layouts, expert layouts, plans
 	Nearest string `json:"nearest"` // the nearest miss, and by how much it missed
 	Enough  string `json:"enough"`  // the value that would have let it through
 }
 
-// Refusals says what ruled candidates out: the rules of valid plans, then the limits. A candidate that breaks several
-// rules counts for the first.
+// Refusals lists what ruled candidates out: the rules of valid plans, then the limits. A candidate
+// that breaks several rules counts for the first.
 func (p *Problem) Refusals(r *Result) []Refusal {
 	var out []Refusal
 	var layouts tally
@@ -57,7 +57,7 @@ func (r *Rejection) append(out []Refusal, rule string, unit func(float64) string
 	})
 }
 
-// tally counts misses by rule, in the order in which the rules were first broken, with the nearest miss of each.
+// tally counts misses by rule, in the order first broken, with the nearest miss of each.
 type tally struct {
 	rules []plan.Miss
 	count map[string]int

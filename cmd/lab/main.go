@@ -1,5 +1,5 @@
-// Lab is the laboratory of the project: it fits what is built in to measurements beside the project, and writes the pages that
-// say how well. It is run from the root of the project:
+// Lab fits what is built in to measurements beside the project, and writes the pages that say how
+// well it fits. Run it from the root of the project:
 //
 //	go run ./cmd/lab --help
 package main

@@ -2,7 +2,7 @@ package kernel
 
 var absorbed = sectionOf("absorb", func(s *Set) *map[string]*GroupedModel { return &s.Absorb })
 
-// Engines take what is absorbed out of narrower weights when they load them, and multiply it in 16 bits.
+// Engines extract what is absorbed from narrower weights at load time and multiply it in 16 bits.
 var absorbSlot = slot{
 	section: &absorbed, name: "absorbed products", row: "mla_absorb", peak: WidePeak,
 	axes: "tokens, heads · n, k", of: "products of heads that latent attention absorbs, in 16 bits: engines take them out of narrower weights when they load them",

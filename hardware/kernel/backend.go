@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// Attention is the one kind of kernels of which engines have several, which a server may be told to choose from. What was
-// measured of each has the name of its software: a set holds the one that engines run unless they are told under the number
-// type, and others under the number type and their name.
+// Engines have several attention kernels, which a server can be configured to choose from. A set
+// keeps the default one under its number type, and others under number type and software.
 
-// by is what stands between a number type and the name of other software.
+// by separates a number type from the name of other software.
 const by = "@"
 
-// KeyBy is the key of a model that other software was measured as.
+// KeyBy is the key of a model measured with other software.
 func KeyBy(key, software string) string { return key + by + software }
 
 // PlainKey is a key without the software.
@@ -21,14 +20,14 @@ func PlainKey(key string) string {
 	return plain
 }
 
-// Asked is the software of attention that a server is told to take: names of kernels, the best of them first, with bars
-// between. Empty: what engines take by themselves.
+// Asked is the attention software a server is configured to use: kernel names, best first,
+// separated by bars. Empty: the engine's default.
 type Asked string
 
-// IfMeasured stands before software that is not asked for, but taken where it was measured.
+// IfMeasured marks software that is not requested, but used where it was measured.
 const IfMeasured = "?"
 
-// Names are those of the software.
+// Names are the kernels' names.
 func (a Asked) Names() []string {
 	return strings.Split(strings.TrimPrefix(string(a), IfMeasured), "|")
 }
@@ -36,27 +35,28 @@ func (a Asked) Names() []string {
 // wish reports whether another kernel stands in where the software was not measured.
 func (a Asked) wish() bool { return a != "" && !strings.HasPrefix(string(a), IfMeasured) }
 
-// alike is the software whose kernels treat latent attention as any other: in prefill, where its keys and values are expanded,
-// and in decode, where it has one head of keys and values (sgl-project/sglang at cce0a124,
-// python/sglang/kernels/ops/attention/decode_attention.py: one kernel for all, tiles for widths of 576 and 288 among others).
+// alike is the software whose kernels treat latent attention as any other: in prefill, with
+// expanded keys and values, and in decode, with one KV head (sgl-project/sglang at cce0a124,
+// python/sglang/kernels/ops/attention/decode_attention.py: one kernel, with tiles for widths of 576
+// and 288 among others).
 var alike = map[string]bool{"triton": true}
 
-// alikeInPrefill is that of which only prefill is: the same kernel for widths of 192 and 128.
+// alikeInPrefill does so in prefill: the same kernel for widths of 192 and 128.
 var alikeInPrefill = map[string]bool{"triton": true, "fa3": true}
 
-// treatsAlike reports whether kernels of the asked software for other attention are those for latent attention.
+// treatsAlike reports whether the software's kernels for other attention also serve latent one.
 func (a Asked) treatsAlike(in map[string]bool) bool {
 	return a.wish() && slices.ContainsFunc(a.Names(), func(name string) bool { return in[name] })
 }
 
-// blockHeads is the heads that a program of such a kernel computes at most: the cache is read once for so many (_GROUPED_BLOCK_H).
+// blockHeads is the most heads that share a read of the cache in such a kernel (_GROUPED_BLOCK_H).
 const blockHeads = 16
 
-// LatentBy is the kernel of latent attention in decode that one of other attention is. How far off it is was measured on an L40S,
-// which has both: docs/calibration.md, "Attention by backend".
+// LatentBy prices latent decode attention by a kernel of other attention. Its error was measured on
+// an L40S, which has both: docs/calibration.md, "Attention by backend".
 func LatentBy(t Timing) Timing { return blocks{t} }
 
-// blocks is heads in blocks, each of which reads the keys and values for itself.
+// blocks groups heads into blocks, each of which reads the keys and values for itself.
 type blocks struct{ Timing }
 
 func (b blocks) Seconds(p *Pace, s *Shape) float64 { return b.Timing.Seconds(p, inBlocks(s)) }
@@ -72,8 +72,7 @@ func inBlocks(s *Shape) *Shape {
 	return &out
 }
 
-// backed is the keys of the models of the asked software in place of those for a number type; the latter, and false, where it
-// was not measured.
+// backed returns the keys of the requested software's models or, with false, the default ones.
 func backed(in *section, s *Set, keys []string, asked Asked) ([]string, bool) {
 	if asked == "" || len(keys) == 0 {
 		return keys, true
@@ -97,7 +96,7 @@ func backed(in *section, s *Set, keys []string, asked Asked) ([]string, bool) {
 	return out, true
 }
 
-// Differs reports whether a set has other kernels of the asked software than those that are taken unasked, in a phase.
+// Differs reports whether a set has kernels of the requested software other than the default.
 func (s *Set) Differs(asked Asked, prefill bool) bool {
 	slots := [...]*slot{&decodeSlot, &latentDecodeSlot}
 	if prefill {
@@ -116,12 +115,12 @@ func (s *Set) Differs(asked Asked, prefill bool) bool {
 	return false
 }
 
-// StandIn is an attention kernel that is priced as another one than was asked for.
+// StandIn is an attention kernel that is priced as another than the requested one.
 type StandIn struct {
 	Of    string // attention in words
 	Asked Asked
-	By    string // the software of the kernel that stands in; empty: not named
-	// Stretched: the kernel is the one that was asked for, but was measured with other heads.
+	By    string // software of the kernel that stands in; empty: not named
+	// Stretched: the requested kernel, measured with other heads.
 	Stretched bool
 	None      bool // no kernel of the kind is calibrated
 }
@@ -151,7 +150,7 @@ func (s *Set) StandIns(t Types, latent bool) (out []StandIn) {
 	return out
 }
 
-// SoftwareOf is what the model of a section under a key was measured as; empty where no table said.
+// SoftwareOf is the software that a section's model was measured with; empty if unknown.
 func (s *Set) SoftwareOf(section, key string) string {
 	if _, name, ok := strings.Cut(key, by); ok {
 		return name

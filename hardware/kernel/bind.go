@@ -5,23 +5,23 @@ import (
 	"sync"
 )
 
-// Types is the precision of a deployment as kernels see it. Where it is empty, a kernel runs as it was measured.
+// Types is the precision of a deployment. Where it is empty, a kernel runs as it was measured.
 type Types struct {
 	Matrix, Attention, Cache string  // number types
-	Wide                     string  // a type of 16 bits that the chip multiplies in
+	Wide                     string  // a 16-bit type that the chip multiplies in
 	Weight                   float64 // bytes of an element
-	Dispatch, Combine        float64 // bytes of an element of tokens on their way to experts and back, with its scale
+	Dispatch, Combine        float64 // bytes of an element sent to experts and back, with its scale
 	ReadsNarrow              bool    // kernels read a narrow cache as well as a wide one
-	Stored                   string  // the number type that weights are stored in, where it is not that of the products
-	PrefillBy, DecodeBy      Asked   // software of attention that the server is told to take
+	Stored                   string  // number type that weights are stored in, if not that of the products
+	PrefillBy, DecodeBy      Asked   // configured attention software
 }
 
-// mostScales is the share that scales add to weights at most: one of 8 bits for 16 elements of 4 (NVFP4), or one of 16 bits for
-// 32 (int4 in small groups).
+// mostScales is the most that scales add to weights: one of 8 bits per 16 elements of 4 (NVFP4), or
+// one of 16 bits per 32 (int4 in small groups).
 const mostScales = 0.125
 
-// stored is the bytes of an element of weights in a kernel that was measured with the given ones. Those are without scales,
-// which the kernel read nevertheless: the time of a format that only has scales besides is what was measured.
+// stored is the bytes of a stored weight, given those measured. Kernels were measured with scales,
+// which count no bytes, so a format that only adds scales takes the measured time.
 func (t *Types) stored(measured float64) float64 {
 	if t.Weight == 0 || t.Weight >= measured && t.Weight <= measured*(1+mostScales) {
 		return measured
@@ -29,51 +29,51 @@ func (t *Types) stored(measured float64) float64 {
 	return t.Weight
 }
 
-// Bound is the kernels of a set that a deployment runs, prepared. It never changes.
+// Bound is the prepared kernels of a deployment. It is immutable.
 type Bound struct {
 	slots [slotPlaces]Binding
-	// Launch is what any kernel takes at least: the latency of the shortest calibrated product.
+	// Launch is the least time of any kernel: the latency of the shortest calibrated product.
 	Launch float64
 }
 
-// slotPlaces and rolePlaces are the slots and roles rounded up to a power of two, which makes an index cheap to bound.
+// Slots and roles are rounded up to powers of two, which makes bounds checks cheap.
 const (
 	slotPlaces = 64
 	rolePlaces = 16
 )
 
-// Binding is one kernel of a deployment. The zero value is one that is not calibrated.
+// Binding is one kernel of a deployment. The zero value is not calibrated.
 type Binding struct {
 	Section, Key string // of its model in the set
 	Peak         Peak
-	// Narrowed: weights are stored narrower than those that were measured.
+	// Narrowed: weights are stored narrower than they were measured.
 	Narrowed bool
-	// StandsIn: the software that was asked for was not measured, and this is another. Stretched: it was measured with other heads.
+	// StandsIn: for software that was not measured. Stretched: measured with other heads.
 	StandsIn, Stretched bool
-	// Of communication: the most nodes, and the largest group (0: any) that were measured.
+	// Of communication: the most nodes and the largest group (0: any) measured.
 	Nodes, Ranks float64
 
 	timing [rolePlaces]Timing
 }
 
-// reaching is kernels that communicate.
+// reaching is implemented by kernels that communicate.
 type reaching interface {
 	reach() (nodes, ranks float64)
 }
 
-// For is the kernel of a use and its timing for that role, nil where it is not calibrated.
+// For returns the kernel of a use and its timing for that role, nil where it is not calibrated.
 func (b *Bound) For(u Use) (Timing, *Binding) {
 	k := &b.slots[u.Slot%slotPlaces]
 	return k.timing[u.Role%rolePlaces], k
 }
 
-// ready is what has been prepared of a set.
+// ready caches what has been prepared of a set.
 type ready struct {
 	sync.Mutex
 	bound map[Types]*Bound
 }
 
-// Share says that the set will not change but by its methods, so that what is prepared once can be used by all.
+// Share promises that only methods will change the set, so that prepared kernels can be shared.
 func (s *Set) Share() { s.ready = &ready{bound: map[Types]*Bound{}} }
 
 // Bind prepares the kernels of the set for a deployment.
@@ -94,7 +94,7 @@ func (s *Set) Bind(t Types) *Bound {
 	return b
 }
 
-// mostReady is how many precisions of a set stay prepared: more than any program compares, and a few MB.
+// mostReady is how many precisions of a set stay prepared: more than any program compares.
 const mostReady = 64
 
 func (s *Set) bind(t *Types) *Bound {
@@ -132,7 +132,7 @@ func (r *slot) bind(s *Set, t *Types) Binding {
 	return b
 }
 
-// has reports whether the kernels of a slot were measured as the software that is asked for.
+// has reports whether a slot's kernels were measured with the requested software.
 func (r *slot) has(s *Set, t *Types) bool {
 	keys := r.pick(s, t)
 	_, found := backed(r.section, s, keys, r.asked(t))
@@ -174,7 +174,7 @@ func (r *slot) bound(s *Set, t *Types, keys []string) (b Binding) {
 	return b
 }
 
-// Timing is the model of a slot under a key, prepared as it was measured; false where there is none.
+// Timing is a slot's model as it was measured; false where there is none.
 func (s *Set) Timing(of Slot, key string) (Timing, bool) {
 	if s.Model(of, key) == nil {
 		return nil, false
@@ -183,10 +183,10 @@ func (s *Set) Timing(of Slot, key string) (Timing, bool) {
 	return t, err == nil
 }
 
-// otherWide are the types of 16 bits, which run alike.
+// otherWide pairs the 16-bit types, which run alike.
 var otherWide = map[string]string{"float16": "bfloat16", "bfloat16": "float16"}
 
-// typed is the key of the model for a number type. The two types of 16 bits stand in for each other.
+// typed returns the model's key for a number type; the 16-bit types stand in for each other.
 func typed(in *section, s *Set, numberType string) []string {
 	base, isTuned := strings.CutSuffix(numberType, Tuned)
 	other := otherWide[base]
@@ -201,7 +201,7 @@ func typed(in *section, s *Set, numberType string) []string {
 	return nil
 }
 
-// present are the keys that have a model.
+// present filters the keys that have a model.
 func present(in *section, s *Set, keys ...string) (out []string) {
 	for _, key := range keys {
 		if in.get(s, key) != nil {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// CollectiveModel is one communication pattern in groups of one network. The axes are the size of the group and bytes: the
-// buffer that is reduced, the gathered result, what is scattered, what a processor sends to all. Peak is a message at
-// the bandwidth of one direction of a processor; a pattern that sends part of its bytes only is faster than that, by no
-// more than Share.
+// CollectiveModel is one communication pattern in groups of one network. Axes are the group's size
+// and bytes: the reduced buffer, the gathered result, what is scattered, or what a processor sends
+// to all. Peak is a message at one direction of a processor's bandwidth; a pattern that sends only
+// part of its bytes is faster, by at most Share.
 type CollectiveModel struct {
 	Latency float64 `json:"latency"`
 	// Share of the bytes that must cross the link of a processor, in the smallest group.
@@ -18,7 +18,7 @@ type CollectiveModel struct {
 
 var collectives = sectionOf("collective", func(s *Set) *map[string]*CollectiveModel { return &s.Collective })
 
-// Custom is behind the key of a pattern where an engine has a kernel of its own for it, for small messages.
+// Custom marks a pattern for which an engine has its own kernel, for small messages.
 const Custom = "_custom"
 
 func collectiveSlot(key, name, row string) slot {
@@ -70,7 +70,7 @@ func (t *collectiveTiming) Seconds(p *Pace, s *Shape) float64 {
 
 func (t *collectiveTiming) Beyond(s *Shape) bool { return !t.bytes.holds(t.c.Point(s)) }
 
-// fastest is several kernels for the same, of which engines take the fastest.
+// fastest is several kernels for the same pattern, of which engines take the fastest.
 type fastest []Timing
 
 func (f fastest) reach() (nodes, ranks float64) {

@@ -1,7 +1,7 @@
 package kernel
 
-// Copies are measured and calibrated; no operator runs in them yet. Those to and from the host have a model for every way
-// in which the host keeps its memory: "d2h pinned".
+// Copies are calibrated, though no operator uses them yet. Those to and from the host have a model
+// per kind of host memory: "d2h pinned".
 var copies = sectionOf("copy", func(s *Set) *map[string]*Curve { return &s.Copy })
 
 func copySlot(row string, peak Peak) slot {

@@ -2,14 +2,13 @@ package kernel
 
 import "fmt"
 
-// Curve is a kernel that only moves bytes: element-wise operators, norms, copies. The axis is bytes read and written. A
-// kernel that works on rows, such as a norm, has two: rows, and bytes of one.
+// Curve is a kernel that only moves bytes: element-wise operators, norms, copies. Its axis is bytes
+// read and written, or rows and bytes per row.
 type Curve struct {
 	Latency float64 `json:"latency"`
 	Memory  Surface `json:"memory"`
 }
 
-// byRow: the kernel works on rows.
 func (c *Curve) byRow() bool { return len(c.Memory.Axes) == 2 }
 
 // Work is the bytes.
@@ -20,7 +19,7 @@ func (c *Curve) Work() Work {
 	return Work{1: 1}
 }
 
-// Point of what is moved on the surface.
+// Point is bytes, or rows and bytes of one.
 func (c *Curve) Point(s *Shape) Point {
 	if c.byRow() {
 		return Point{s.Rows, s.Moved / s.Rows, 1}
@@ -60,8 +59,8 @@ func (t *curveTiming) Seconds(p *Pace, s *Shape) float64 {
 
 func (t *curveTiming) Beyond(s *Shape) bool { return !t.memory.holds(t.c.Point(s)) }
 
-// fusedTiming is what an operator adds that is fused with the kernel: its bytes at no latency, and where the kernel works
-// on rows, those of as many as were calibrated, as it is not known how the bytes lie in rows.
+// fusedTiming is what an operator adds to a kernel it is fused with: its bytes without latency. A
+// kernel that works on rows takes the calibrated number of rows.
 type fusedTiming struct{ *curveTiming }
 
 func (t fusedTiming) point(s *Shape) Point {
@@ -75,7 +74,7 @@ func (t fusedTiming) point(s *Shape) Point {
 func (t fusedTiming) Seconds(p *Pace, s *Shape) float64 { return p.Byte * t.memory.at(t.point(s)) }
 func (t fusedTiming) Beyond(s *Shape) bool              { return !t.memory.holds(t.point(s)) }
 
-// aloneTiming is a kernel of its own that moves bytes: at least the latency, and the smallest work of the grid.
+// aloneTiming is a separate kernel that moves bytes: at least the grid's smallest work and latency.
 type aloneTiming struct {
 	fusedTiming
 	least float64

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// DecodeAttention is attention of one new token of each of several sequences to its context. The axes of the memory side
-// are context, sequences · KV heads, and bytes of one token in the cache of one KV head; those of the compute side
-// context, sequences · KV heads, and operations per token of the context and KV head. Latent attention has one KV head.
+// DecodeAttention is attention of one new token per sequence. Axes of memory are context, sequences
+// · KV heads, and cached bytes per token and KV head; those of compute are context, sequences · KV
+// heads, and operations per context token and KV head. Latent attention has one KV head.
 type DecodeAttention struct {
 	Base
 	// Query is the bytes of an element of queries and results.
@@ -49,14 +49,14 @@ var latentDecodeSlot = slot{
 // Heads is the shape of attention: query heads, KV heads, and the widths of keys and of values.
 type Heads struct{ Query, KV, Key, Value float64 }
 
-// TokenFlops is what the query heads of one KV head compute for one token of the context.
+// TokenFlops is what the query heads of one KV head compute per context token.
 func (h Heads) TokenFlops() float64 { return 2 * h.Query / h.KV * (h.Key + h.Value) }
 
 // Work is the operations and the bytes of the cache.
 func (d *DecodeAttention) Work() (flops, bytes Work) { return Work{7: 1}, Work{7: 1} }
 
-// Points of attention on the two surfaces, and the bytes of queries and results, which are moved at peak. The tokens of a
-// sequence in one step share a pass over its cache, as more query heads would.
+// Points returns the points on both surfaces, and the bytes of queries and results, moved at peak.
+// New tokens of a sequence share a pass over its cache, as more query heads would.
 func (d *DecodeAttention) Points(s *Shape) (compute, memory Point, queries float64) {
 	h := Heads{Query: s.M / s.Count * float64(s.Heads), KV: float64(s.KVHeads), Key: s.K, Value: float64(s.Value)}
 	y := s.Count * h.KV

@@ -6,25 +6,25 @@ import (
 	"math"
 )
 
-// ExchangeModel is how long it takes to send tokens to the processors of their experts (dispatch), or to bring back what the
-// experts made of them (combine). There are two kinds. Kernels for throughput send a token once to every processor that
-// has one of its experts, and across nodes once to every node, which passes it on inside. Kernels for low latency send
-// it to each of its experts. Copies counts either.
+// ExchangeModel is the time to send tokens to the processors of their experts (dispatch), or to
+// return the results (combine). Kernels for throughput send a token once to every processor with
+// one of its experts, across nodes once to every node, which forwards it. Kernels for low latency
+// send it to each of its experts. Copies counts either.
 //
-// Unless told otherwise, dispatch sends elements of float8 with a float32 scale for every 128 of them: 1 + 4/128 bytes each. Those for low
-// latency add 16 bytes to a token. Combine sends bfloat16.
+// By default dispatch sends float8 with a float32 scale per 128 elements: 1 + 4/128 bytes each,
+// plus 16 bytes per token for low latency. Combine sends bfloat16.
 type ExchangeModel struct {
 	Element float64 `json:"element_bytes"`          // bytes of an element with its share of a scale
 	Header  float64 `json:"header_bytes,omitempty"` // bytes added to a token
 	// Direct: each of its experts gets a copy of a token.
 	Direct bool `json:"direct,omitempty"`
-	// Levels are the nodes that were measured, rising.
+	// Levels are the node counts that were measured, rising.
 	Levels []ExchangeLevel `json:"levels"`
 }
 
 var exchanges = sectionOf("exchange", func(s *Set) *map[string]*ExchangeModel { return &s.Exchange })
 
-// exchangeSlot is one direction of exchanges, with the format that a deployment asks for in it.
+// exchangeSlot is one direction of exchanges, in the deployment's format.
 func exchangeSlot(key, name, row string, width func(*Types) float64) slot {
 	return slot{
 		section: &exchanges, key: key, name: name, row: row, peak: LinkPeak,
@@ -43,27 +43,28 @@ func exchangeSlot(key, name, row string, width func(*Types) float64) slot {
 func dispatched(t *Types) float64 { return t.Dispatch }
 func combined(t *Types) float64   { return t.Combine }
 
-// ExchangeLevel is an exchange over so many nodes. The axes are spread, the copies that one processor sends, and the bytes
-// of a copy. Spread is the number of experts where every expert gets a copy, as so many thread blocks share the work;
-// else the copies of one token, as the work on a token is shared by them. Peak is the bytes at the bandwidth of
-// a processor in one direction: to its node on one node, to other nodes on several.
+// ExchangeLevel is an exchange over a number of nodes. Axes are spread, copies sent by one
+// processor, and bytes of a copy. Spread is what shares the work: experts, if each gets a copy,
+// else the copies of one token. Peak is the bytes at a processor's bandwidth in one direction, to
+// its node on one node, to other nodes on several.
 type ExchangeLevel struct {
 	Nodes   float64 `json:"nodes"`
 	From    string  `json:"from,omitempty"` // the chip that it was measured on, if another
 	Latency float64 `json:"latency"`
 	Memory  Surface `json:"bytes"`
-	// Filled is the slowdown at which the links are full, where the units that it was measured on cannot fill them; 0 where they do.
+	// Filled is the slowdown with full links, where the measured units cannot fill them, else 0.
 	Filled float64 `json:"filled,omitempty"`
 }
 
-// moreUnits is the multiprocessors that an exchange for throughput gets where nothing computes beside it, for each of those that it was
-// measured on: 96 in place of 20 (SGLang's commands for Blackwell: --deepep-config '{"normal_dispatch":{"num_sms":96},…}').
+// moreUnits is the multiprocessors of an exchange for throughput without computation beside it, per
+// one measured: 96 in place of 20 (SGLang's commands for Blackwell: --deepep-config
+// '{"normal_dispatch":{"num_sms":96},…}').
 const moreUnits = 96.0 / 20
 
 // Work is copies times bytes of a copy.
 func (l *ExchangeLevel) Work() Work { return Work{6: 1} }
 
-// Unfilled reports whether exchanges were measured on fewer units than fill the links.
+// Unfilled reports whether exchanges were measured on too few units to fill the links.
 func (s *Set) Unfilled() bool {
 	for _, e := range s.Exchange {
 		for i := range e.Levels {
@@ -78,9 +79,9 @@ func (s *Set) Unfilled() bool {
 // Width is the bytes of one copy of a token.
 func (e *ExchangeModel) Width(hidden float64) float64 { return e.Element*hidden + e.Header }
 
-// Copies is how many copies of one token leave its processor or, over several nodes, its node: with experts chosen evenly
-// over g processors (or nodes), a share of 1 - 1/g of the experts is elsewhere; and each of the g - 1 others has some of them
-// with the chance of a visit. Combine sends as many back.
+// Copies is how many copies of a token leave its processor or, over several nodes, its node. With
+// experts spread evenly over g processors (or nodes), a share of 1 - 1/g is elsewhere, and each of
+// the g - 1 others has some of them with the chance of a visit. Combine returns as many.
 func (e *ExchangeModel) Copies(s *Shape, ranks, nodes float64) float64 {
 	g := ranks
 	if nodes > 1 {
@@ -95,13 +96,13 @@ func (e *ExchangeModel) Copies(s *Shape, ranks, nodes float64) float64 {
 	return (g - 1) * Visit(s, g)
 }
 
-// Visit is the chance that some of the experts of a token lie on one of so many equal places. With E experts, k of them
-// chosen, a place has none with probability
+// Visit is the chance that some of a token's experts lie on one of several equal places. With E
+// experts, k of them chosen, a place has none with probability
 //
 //	∏ (E - E/places - i) / (E - i),  i = 0 .. k-1
 //
-// Where a token first picks the best Limit of Groups of experts, and the places hold whole groups or groups whole numbers of
-// places, that holds among the experts of the picked groups, given how many of them the place has.
+// With group-limited routing, that holds among the experts of the picked groups, given how many of
+// them the place has, if places hold whole groups or groups a whole number of places.
 func Visit(s *Shape, places float64) float64 {
 	experts, groups, limit := float64(s.Experts), float64(s.Groups), float64(s.Limit)
 	if !(limit > 0 && limit < groups) {
@@ -110,7 +111,7 @@ func Visit(s *Shape, places float64) float64 {
 	candidates := experts * limit / groups
 	switch held := groups / places; {
 	case held == math.Trunc(held):
-		// The chances that the place has 0, 1, … of the picked groups follow the hypergeometric distribution.
+		// The number of picked groups in the place follows the hypergeometric distribution.
 		visit := 0.0
 		for picked := max(0, limit-(groups-held)); picked <= min(held, limit); picked++ {
 			chance := choose(held, picked) * choose(groups-held, limit-picked) / choose(groups, limit)
@@ -123,7 +124,7 @@ func Visit(s *Shape, places float64) float64 {
 	return 1 - missed(experts, experts/places, s.N)
 }
 
-// missed is the chance that none of k experts, out of so many, is among some of them.
+// missed is the chance that none of a token's k experts is among some of all.
 func missed(experts, some, k float64) float64 {
 	none := 1.0
 	for i := 0.0; i < k && none > 0; i++ {
@@ -141,7 +142,7 @@ func choose(n, k float64) float64 {
 	return ways
 }
 
-// Bytes is what one processor sends to others, or over several nodes to other nodes, for the tokens of its own.
+// Bytes is what a processor sends to others, or over several nodes to other nodes.
 func (e *ExchangeModel) Bytes(s *Shape) float64 {
 	return s.M * e.Copies(s, float64(s.Group), float64(s.Nodes)) * e.Width(s.K)
 }
@@ -149,7 +150,7 @@ func (e *ExchangeModel) Bytes(s *Shape) float64 {
 // Point is where an exchange lies on the surface of its level.
 func (e *ExchangeModel) Point(s *Shape) Point { return e.point(s, float64(s.Nodes)) }
 
-// point is where it lies if its processors were on so many nodes.
+// point is where it would lie over a number of nodes.
 func (e *ExchangeModel) point(s *Shape, nodes float64) Point {
 	c := e.Copies(s, float64(s.Group), nodes)
 	spread := c
@@ -208,13 +209,13 @@ type exchangeTiming struct {
 type exchangeGrid struct {
 	nodes, latency float64
 	memory         grid
-	carried        bool // over from another chip
+	carried        bool // from another chip
 	filled         float64
 }
 
 func (t *exchangeTiming) reach() (nodes, ranks float64) { return t.levels[len(t.levels)-1].nodes, 0 }
 
-// between are the levels around a number of nodes, and the same one twice at a number that was measured and beyond all.
+// between returns the levels around a number of nodes, twice the same at or beyond a measured one.
 func (t *exchangeTiming) between(nodes float64) (first, second *exchangeGrid) {
 	i := 0
 	for i < len(t.levels)-1 && t.levels[i].nodes < nodes {
@@ -242,9 +243,8 @@ func (l *exchangeGrid) seconds(p *Pace, at Point) float64 {
 	return l.latency + pace*moved
 }
 
-// Seconds is the time at a measured number of nodes; between two of them it grows with the copies from one to the other;
-// beyond, the last counts on with the copies. It is never less than on fewer nodes, of which one node stands for what is
-// passed on inside the nodes.
+// Seconds interpolates by copies between measured numbers of nodes and grows with them beyond. It
+// is never less than on fewer nodes: one node stands for what is forwarded inside nodes.
 func (t *exchangeTiming) Seconds(p *Pace, s *Shape) float64 {
 	nodes := float64(s.Nodes)
 	first, second := t.between(nodes)
@@ -268,7 +268,7 @@ func (t *exchangeTiming) Seconds(p *Pace, s *Shape) float64 {
 	return fewer + (more-fewer)*min(1, (t.e.Copies(s, ranks, nodes)-from)/(to-from))
 }
 
-// Beyond: beyond the measured numbers of nodes time grows with the copies only, and levels may be of another chip.
+// Beyond: time beyond the measured nodes only grows with copies, and levels may be of another chip.
 func (t *exchangeTiming) Beyond(s *Shape) bool {
 	at := t.e.Point(s)
 	first, second := t.between(float64(s.Nodes))

@@ -26,11 +26,11 @@ var dispatchedExpertsSlot = slot{
 	},
 }
 
-// Tuned is behind the number type in the key of blocks that ran with tiles tuned for their shape.
+// Tuned marks number types of blocks that ran with tiles tuned for their shape.
 const Tuned = " tuned"
 
-// narrowExperts are the kernels of weights of four bits that are multiplied in a wider type: their keys, the type that they
-// are stored in, that which they are multiplied in, and the bytes of an element with its scales.
+// narrowExperts are kernels of 4-bit weights multiplied in a wider type: their keys, the types
+// stored and computed in, and the bytes of an element with its scales.
 var narrowExperts = [...]struct {
 	key, stored, computed string
 	bytes                 float64
@@ -40,7 +40,7 @@ var narrowExperts = [...]struct {
 	{"mxfp4_float8", "float4", "float8", 0.5 + 1./32},
 }
 
-// StoredExperts is the key of the model of experts that are stored in one number type and multiplied in another.
+// StoredExperts is the key of experts stored in one number type and multiplied in another.
 func StoredExperts(stored, computed string) string {
 	for _, n := range narrowExperts {
 		if n.stored == stored && n.computed == computed {
@@ -50,7 +50,7 @@ func StoredExperts(stored, computed string) string {
 	return stored
 }
 
-// StoredBytes is the bytes of an element of weights by the key of its model, or others where that says nothing of them.
+// StoredBytes is the bytes of a weight by the key of its model, or a default for other keys.
 func StoredBytes(key string, otherwise float64) float64 {
 	for _, n := range narrowExperts {
 		if n.key == key {
@@ -60,8 +60,7 @@ func StoredBytes(key string, otherwise float64) float64 {
 	return otherwise
 }
 
-// narrow is the key of the kernel for weights of four bits that are multiplied in a wider type, empty where the set has none.
-// Without a word of how they are stored they are integers.
+// narrow is the key of the kernel for 4-bit weights, integers by default, in a wider product.
 func (s *Set) narrow(t *Types) string {
 	if t.Weight >= 1 || t.Weight == 0 {
 		return ""
@@ -76,8 +75,7 @@ func (s *Set) narrow(t *Types) string {
 	return ""
 }
 
-// pickExperts says whether experts run in one kernel for the whole block, and in which: of tuned tiles and others the
-// faster, as engines choose them by shape.
+// pickExperts picks fused kernels of expert blocks: the faster of tuned tiles and others, by shape.
 func pickExperts(s *Set, t *Types) []string {
 	if key := s.narrow(t); key != "" {
 		return []string{key}
@@ -85,14 +83,13 @@ func pickExperts(s *Set, t *Types) []string {
 	return append(typed(&fusedExperts, s, t.Matrix+Tuned), typed(&fusedExperts, s, t.Matrix)...)
 }
 
-// BlockElements is what each row of an expert block moves between its products and behind them: the activation reads
-// what the first product wrote and writes the inner width, and the results are read to be added up.
+// BlockElements is what each row moves between an expert block's products and behind them: the
+// activation's input and output, and the results to be added up.
 func BlockElements(outer, up, inner float64) float64 { return up + inner + outer }
 
 type expertsTiming struct{ *groupedTiming }
 
-// Block is the widths of an expert block: from the outer width up, which is twice the inner width where there is a gate,
-// and from the inner width back.
+// Block is the widths of an expert block: from outer to up, twice inner if gated, and back.
 func (s *Shape) Block() (outer, up, inner float64) {
 	if s.Gated {
 		return s.K, s.N, s.N / 2

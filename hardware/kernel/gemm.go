@@ -7,14 +7,14 @@ import (
 	"math"
 )
 
-// GemmModel is the product of a matrix of m × k activations with k × n weights. The axes of both surfaces are m, n, k.
+// GemmModel is the product of m × k activations with k × n weights. The axes are m, n, k.
 type GemmModel struct {
 	Base
 	// Bytes of one element.
 	Weight float64 `json:"weight_bytes"`
 	Input  float64 `json:"input_bytes"`
 	Output float64 `json:"output_bytes"`
-	// Tiled: the kernel computes whole tiles, which Rows counts, the largest of Tile rows; 0: 128.
+	// Tiled: the kernel computes complete tiles, the largest of Tile rows; 0: 128.
 	Tiled bool    `json:"tiled,omitempty"`
 	Tile  float64 `json:"tile,omitempty"`
 }
@@ -35,11 +35,11 @@ var gemmSlot = slot{
 	prepare: func(s *Set, key string, t *Types) (Timing, error) { return s.Gemm[key].prepare(t) },
 }
 
-// Blocks is behind the number type in the key of products whose weights have a scale for every block, not one for all: other
-// kernels, which add up between the scales.
+// Blocks marks products with one scale per block of weights: kernels that accumulate between
+// scales.
 const Blocks = " blocks"
 
-// Rows is m in whole tiles: of 16 rows up to 64, of 64 up to 128, of the largest beyond.
+// Rows rounds m up to tiles: of 16 rows up to 64, of 64 up to 128, of the largest beyond.
 func Rows(m, tile float64) float64 {
 	switch {
 	case m > 128:
@@ -61,7 +61,7 @@ func (g *GemmModel) Check() error {
 	return errors.Join(err, sizes(g.Weight, g.Input, g.Output, g.Tile))
 }
 
-// weightBytes is those of an element of the weights that were measured.
+// weightBytes is the measured size of a weight.
 func (g *GemmModel) weightBytes() float64 { return g.Weight }
 
 func (g *GemmModel) prepare(t *Types) (*gemmTiming, error) {
@@ -77,7 +77,7 @@ func (g *GemmModel) prepare(t *Types) (*gemmTiming, error) {
 	return &gemmTiming{s, with}, nil
 }
 
-// Points of a product on the two surfaces. Several matrices beside each other are one that is wider.
+// Points of a product on both surfaces. Several matrices side by side count as a wider one.
 func (g *GemmModel) Points(s *Shape) (compute, memory Point) {
 	memory = Point{s.M, s.N * s.Count, s.K}
 	compute = memory

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// GroupedModel is one kernel for the products of several experts, each of m × k activations with its own k × n weights.
-// The axes are m, experts · n, k. A fused expert block is two such products, one after the other.
+// GroupedModel is one kernel for the products of several experts, each of m × k with its own k × n.
+// The axes are m, experts · n, k. A fused expert block is two such products.
 type GroupedModel struct {
 	Base
 	Weight float64 `json:"weight_bytes"`
 	Input  float64 `json:"input_bytes"`
 	Output float64 `json:"output_bytes"`
-	// Uneven: it was measured with rows that chance spread over the experts; otherwise every expert saw as many.
+	// Uneven: measured with randomly spread rows; otherwise every expert saw as many.
 	Uneven bool `json:"uneven,omitempty"`
 }
 
@@ -25,13 +25,12 @@ var groupedGemmSlot = slot{
 	prepare: func(s *Set, key string, t *Types) (Timing, error) { return s.GroupedGemm[key].prepare(t) },
 }
 
-// Work is the operations and the bytes but those of the inputs.
+// Work excludes the bytes of the inputs.
 func (g *GroupedModel) Work() (flops, bytes Work) {
 	return Work{7: 2}, Work{3: g.Output, 6: g.Weight}
 }
 
-// Point of the products of so many experts that each see m rows, on either surface, and the bytes of their inputs, which
-// are moved at peak.
+// Point is on either surface, for m rows per expert; inputs are the bytes moved at peak.
 func (g *GroupedModel) Point(experts, m, n, k float64) (at Point, inputs float64) {
 	return Point{m, experts * n, k}, g.Input * experts * m * k
 }
@@ -42,7 +41,7 @@ func (g *GroupedModel) Check() error {
 	return errors.Join(err, sizes(g.Weight, g.Input, g.Output))
 }
 
-// weightBytes is those of an element of the weights that were measured.
+// weightBytes is the measured size of a weight.
 func (g *GroupedModel) weightBytes() float64 { return g.Weight }
 
 func (g *GroupedModel) prepare(t *Types) (*groupedTiming, error) {
@@ -66,7 +65,7 @@ func (t *groupedTiming) grouped(p *Pace, experts, m, n, k float64) float64 {
 	return t.product(p, at, at.X, inputs)
 }
 
-// rows that each expert sees, as the model was measured: what unevenness costs is in its times, or is added here.
+// rows that each expert sees; the cost of unevenness is in the model's times, or is added here.
 func (t *groupedTiming) rows(s *Shape) float64 {
 	if t.g.Uneven {
 		return s.Rows

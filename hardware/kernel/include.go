@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Benchmarks of engines time some kernels together with what stands before them, which is an operator of its own here. A model
-// says what was measured with it, and that operator then takes no time besides.
+// Benchmarks of engines time some kernels together with the operator before them. A model names
+// what was measured with it, and that operator then takes no extra time.
 
-// includes are what a kernel may have been measured with, by the name of it in a model.
+// includes are what a kernel may have been measured with, by its name in a model.
 var includes = map[string]Role{
 	"quantise": Quantised, "routing": Routed, "gates": GatesMade, "rotary": Rotated,
 }
 
-// Includes is the names of what kernels may have been measured with, sorted.
+// Includes is the sorted names of what kernels may have been measured with.
 func Includes() []string {
 	var out []string
 	for name := range includes {
@@ -24,10 +24,9 @@ func Includes() []string {
 	return out
 }
 
-// Included reports whether an operator plays its part within a kernel that was measured with it, and behind it.
+// Included reports whether the role is an operator measured with the kernel behind it.
 func (r Role) Included() bool { return r >= Quantised && r <= Rotated }
 
-// checkIncludes says which names mean nothing.
 func checkIncludes(names []string) error {
 	for _, name := range names {
 		if _, ok := includes[name]; !ok {
@@ -37,13 +36,12 @@ func checkIncludes(names []string) error {
 	return nil
 }
 
-// measuredWith is the names of what the kernel was measured with.
 func (b *Base) measuredWith() []string { return b.Includes }
 
 // Include notes what the kernel was measured with besides.
 func (b *Base) Include(names ...string) { b.Includes = append(b.Includes, names...) }
 
-// include adds to a binding what all of its models were measured with: of several the fastest counts, whichever that is.
+// include adds what all of a binding's models were measured with, as the fastest of them counts.
 func (b *Binding) include(in *section, s *Set, keys []string) {
 	for name, role := range includes {
 		if !slices.ContainsFunc(keys, func(key string) bool {
@@ -55,11 +53,10 @@ func (b *Binding) include(in *section, s *Set, keys []string) {
 	}
 }
 
-// quantisedBytes is the bytes of an element of 16 bits that is read, of one of 8 bits that is written, and its share of a scale.
+// quantisedBytes is a 16-bit element read, an 8-bit one written, and its share of a scale.
 const quantisedBytes = 2 + 1 + 4./128
 
-// bare is a product whose input comes quantised already, of a kernel that was measured with the quantisation: the time without
-// it.
+// bare is the time of a product without the quantisation it was measured with.
 type bare struct {
 	Timing
 	quantise Timing

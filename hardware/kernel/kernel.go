@@ -9,7 +9,7 @@ import (
 type Base struct {
 	// Latency in seconds of a kernel with nothing to do.
 	Latency float64 `json:"latency"`
-	// Norm is p, how compute and memory overlap: 1 one after the other, 2 and 4 ever closer to the longer of the two.
+	// Norm is p, the overlap of compute and memory: 1 adds them, 4 is close to the longer one.
 	Norm int `json:"norm"`
 	// Compute is the slowdown of operations, Memory that of bytes. Their axes depend on the kernel.
 	Compute Surface `json:"compute"`
@@ -21,7 +21,7 @@ type Base struct {
 // Numbers is how many of them were fitted.
 func (b *Base) Numbers() int { return len(b.Compute.Slowdown) + len(b.Memory.Slowdown) + 1 }
 
-// sides is a prepared kernel: how many operations and bytes at peak its work is worth.
+// sides is a prepared kernel: the operations and bytes at peak that its work is worth.
 type sides struct {
 	latency         float64
 	norm            int
@@ -56,13 +56,12 @@ func moving(latency float64, memory Surface, bytes Work) (sides, error) {
 	return b.sides(Work{}, bytes)
 }
 
-// joined is the time of both sides without the latency, extra being bytes at peak beside those of the grid.
+// joined is the time of both sides without the latency; extra is bytes at peak besides the grid's.
 func (k *sides) joined(p *Pace, c, m Point, extra float64) float64 {
 	return Join(k.norm, p.Flop*k.compute.at(c), p.Byte*(k.memory.at(m)+extra))
 }
 
-// product is the same for points that differ in X only, the one of memory lying at the given one. A place between the nodes of
-// Y and Z is then found once.
+// product is the same for points that differ in X only, so that Y and Z are located once.
 func (k *sides) product(p *Pace, c Point, memory, extra float64) float64 {
 	a, b := &k.compute, &k.memory
 	y, z := &a.axes[1], &a.axes[2]
@@ -90,7 +89,6 @@ func Join(norm int, compute, memory float64) float64 {
 	return math.Sqrt(math.Sqrt(c*c + m*m))
 }
 
-// sizes must not be negative.
 func sizes(list ...float64) error {
 	for _, v := range list {
 		if !(v >= 0) {

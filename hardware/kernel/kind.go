@@ -1,6 +1,6 @@
 package kernel
 
-// Kind is what kernels have in common that chips of another maker do alike well.
+// Kind groups kernels by how well chips of another maker run them.
 type Kind uint8
 
 const (
@@ -15,7 +15,7 @@ const (
 // Kinds are the names of the kinds.
 var Kinds = [KindCount]string{"products", "experts", "attention", "elementwise", "collectives"}
 
-// kindOf is the kind of the slots; of those that are not here, none.
+// kindOf is the kind of each slot, if any.
 var kindOf = func() (out [slotPlaces]Kind) {
 	for kind, slots := range [KindCount][]Slot{
 		Products:       {Gemm, Absorb},

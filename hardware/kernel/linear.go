@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// LinearAttention keeps one state per sequence and head, which new tokens read and change. The axes of the compute side
-// are the new tokens of a sequence, sequences · heads, and operations per token and head: within a sequence one chunk of
-// tokens waits for the one before, whatever the number of heads. The axis of the memory side is bytes.
+// LinearAttention keeps one state per sequence and head, which new tokens read and change. Axes of
+// compute are new tokens of a sequence, sequences · heads, and operations per token and head, as
+// chunks of a sequence wait for each other. The axis of memory is bytes.
 type LinearAttention struct {
 	Base
-	// Element is the bytes of an element of queries, keys, values and results, State that of the state.
+	// Element is the bytes of an element of queries, keys, values and results.
 	Element float64 `json:"element_bytes"`
 	State   float64 `json:"state_bytes"`
 	// Tile is the fewest new tokens that the kernel computes; fewer take as long.
@@ -24,8 +24,7 @@ var (
 
 const linearAxes = "tokens of a sequence, sequences · heads, operations per token and head; bytes"
 
-// States are kept and chunks computed alike whatever the rule; operations make the difference. Engines have no kernels
-// for numbers narrower than 16 bits.
+// The rules differ in operations only; engines have no kernels narrower than 16 bits.
 func pickLinear(in *section) func(*Set, *Types) []string {
 	return func(s *Set, t *Types) []string {
 		if t.Wide == "" {
@@ -52,19 +51,19 @@ var linearPrefillSlot = slot{
 	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.LinearPrefill[key].prepare(true) },
 }
 
-// chunk is the tokens that linear attention treats together in a prefill, as its published kernels do.
+// chunk is the tokens that published linear attention kernels treat together in prefill.
 const chunk = 64
 
-// StateFlops is the operations of linear attention per token and head, by the gated delta rule or the plain one.
+// StateFlops is the operations per token and head, by the gated delta rule or the plain one.
 func StateFlops(gatedDelta, prefill bool, key, value float64) float64 {
 	perState := 4.0            // per element of the state: two for the update, two for the reading
 	inChunk := 2*key + 2*value // per pair of tokens of a chunk: their score, and its part of the result
 	if gatedDelta {
-		perState += 2              // to take out what the state holds
-		inChunk += 4*key + 2*value // keys against keys, and what that takes out of keys and of values
+		perState += 2              // to remove what the state holds
+		inChunk += 4*key + 2*value // keys against keys, and what that removes from keys and values
 	}
 	if prefill {
-		// Within a chunk tokens attend to each other as in ordinary attention; the state is read and changed once per chunk,
+		// Within a chunk tokens attend to each other as usual; the state is updated once per chunk,
 		// which takes as many operations as token by token.
 		return perState*key*value + chunk*inChunk
 	}
@@ -74,7 +73,7 @@ func StateFlops(gatedDelta, prefill bool, key, value float64) float64 {
 // Work is the operations and the bytes.
 func (l *LinearAttention) Work() (flops, bytes Work) { return Work{7: 1}, Work{1: 1} }
 
-// Bytes is what is read and written: queries and keys of the KV heads, values and results of the others, and the state.
+// Bytes is queries and keys of KV heads, values and results of the others, and the state.
 func (l *LinearAttention) Bytes(batch, tokens float64, h Heads) float64 {
 	return l.Element*batch*tokens*2*(h.KV*h.Key+h.Query*h.Value) + l.State*batch*2*h.Query*h.Key*h.Value
 }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// PrefillAttention is attention of new tokens to themselves and what is before them. The axes of the compute side are
-// pairs (of a new token and one it attends to, in one head), sequences · heads, and the mean width of keys and values.
-// The memory side has one axis, bytes, or two: bytes of queries and results, and of keys and values, which kernels read
-// once for every tile of queries.
+// PrefillAttention is attention of new tokens to themselves and the past. Axes of compute are pairs
+// (of a new token and one it attends to, in one head), sequences · heads, and the mean width of
+// keys and values. Memory has one axis, bytes, or two: of queries and results, and of keys and
+// values, which kernels read once per tile of queries.
 type PrefillAttention struct {
 	Base
 	// Element is the bytes of an element of queries, keys, values and results.
@@ -41,7 +41,7 @@ var latentPrefillSlot = slot{
 	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.LatentPrefill[key].prepare() },
 }
 
-// apart: the memory side tells queries and results from keys and values.
+// apart: the memory side separates queries and results from keys and values.
 func (p *PrefillAttention) apart() bool { return len(p.Memory.Axes) == 2 }
 
 // Work is the operations and the bytes.
@@ -52,22 +52,22 @@ func (p *PrefillAttention) Work() (flops, bytes Work) {
 	return Work{7: 4}, Work{1: 1}
 }
 
-// Bytes is what is read and written: of queries and results, and of keys and values.
+// Bytes is those of queries and results, and those of keys and values.
 func (p *PrefillAttention) Bytes(batch, tokens, past float64, h Heads) (queries, keys float64) {
 	each := p.Element * batch * (h.Key + h.Value)
 	return each * h.Query * tokens, each * h.KV * (tokens + past)
 }
 
-// Pairs is how many tokens the new ones attend to, together: each to what is before it and half of the new ones.
+// Pairs is how many tokens the new ones attend to: each to the past and half of the new ones.
 func Pairs(tokens, past float64) float64 { return tokens * (past + tokens/2) }
 
 // Points of attention on the two surfaces.
 func (p *PrefillAttention) Points(s *Shape) (compute, memory Point) {
 	h := Heads{Query: float64(s.Heads), KV: float64(s.KVHeads), Key: s.K, Value: float64(s.Value)}
 	batch, tokens := s.Count, s.M/s.Count
-	past := s.N - (tokens+1)/2 // a token sees what came before the new ones, and half of those
+	past := s.N - (tokens+1)/2 // a token sees the past and half of the new tokens
 	if past < 0 {
-		// Or less, through a window: as much as in several prompts that are shorter.
+		// With a window, as much as several shorter prompts.
 		batch, tokens, past = batch*tokens/(2*s.N), 2*s.N, 0
 	}
 	x, y := p.Bytes(batch, tokens, past, h)

@@ -8,30 +8,28 @@ import (
 	"slices"
 )
 
-// Set is the calibrated kernels of a system, to be embedded in its file. What is missing is priced without calibration.
+// Set is the calibrated kernels of a system file. What is missing is priced without calibration.
 type Set struct {
-	// Sustained is the share of the rate of isolated kernels that a GPU keeps up through a long prefill, at the lower clocks
-	// of full load; 0: not known, all of it.
+	// Sustained is the share of isolated kernels' rate that a GPU sustains through a long prefill,
+	// at the lower clocks of full load; 0: unknown, all of it.
 	Sustained float64 `json:"sustained,omitempty"`
-	// System is the name of the chip that was measured, and From names another one for the kinds of kernels ("experts"), or
-	// of the kernels of a number type ("gemm.bfloat16"), that were not measured on it. Slowdowns are relative to peaks,
-	// which is what makes them carry over.
+	// System is the chip that was measured, From another one for kinds of kernels ("experts") or
+	// single kernels ("gemm.bfloat16"). Slowdowns carry over because they are relative to peaks.
 	System string            `json:"system,omitempty"`
 	From   map[string]string `json:"from,omitempty"`
-	// Peaks of the chip that was measured: a system with other ones is another chip, whatever its name.
+	// Peaks of the measured chip: a system with other peaks is another chip, whatever its name.
 	Peaks  map[string]float64 `json:"peaks,omitempty"`
 	Source string             `json:"source,omitempty"` // what the models were fitted to
-	// Errors are the mean errors of the models on shapes that their fits did not see, as shares, by kind of kernel and
-	// number type: "gemm.bfloat16".
+	// Errors are the mean errors of models on shapes not in their fits, as shares: "gemm.bfloat16".
 	Errors map[string]float64 `json:"errors,omitempty"`
-	// Software is what the kernels of attention were measured as, by kind and number type ("decode.bfloat16": "fa3"). Those of
-	// other software that was measured besides have its name behind their number type: "bfloat16@triton".
+	// Software is what attention was measured with, by kind and number type ("decode.bfloat16":
+	// "fa3"). Models of other software have it behind their number type: "bfloat16@triton".
 	Software map[string]string `json:"software,omitempty"`
 
 	Gemm        map[string]*GemmModel    `json:"gemm,omitempty"`         // by number type
 	GroupedGemm map[string]*GroupedModel `json:"grouped_gemm,omitempty"` // by number type
 	Experts     map[string]*GroupedModel `json:"experts,omitempty"`      // fused blocks, by number type, and tuned ones
-	// DispatchedExperts are blocks between the halves of an exchange, by number type.
+	// DispatchedExperts are blocks between dispatch and combine, by number type.
 	DispatchedExperts map[string]*GroupedModel     `json:"dispatched_experts,omitempty"`
 	Decode            map[string]*DecodeAttention  `json:"decode,omitempty"`         // by number type of the cache
 	LatentDecode      map[string]*DecodeAttention  `json:"latent_decode,omitempty"`  // by number type of the cache
@@ -44,10 +42,10 @@ type Set struct {
 	Elementwise       map[string]*Curve            `json:"elementwise,omitempty"`    // by kernel: add_rmsnorm, silu_mul, quantise
 	Copy              map[string]*Curve            `json:"copy,omitempty"`           // by direction: d2d_copy, d2h, h2d
 	Collective        map[string]*CollectiveModel  `json:"collective,omitempty"`     // by pattern, as in the networks
-	// Exchange is of tokens and experts: dispatch_normal, combine_normal, dispatch_low_latency, combine_low_latency.
+	// Exchange is dispatch_normal, combine_normal, dispatch_low_latency, combine_low_latency.
 	Exchange map[string]*ExchangeModel `json:"exchange,omitempty"`
 
-	// ready is the kernels that have been prepared, of a set that is shared.
+	// ready caches prepared kernels of a shared set.
 	ready *ready
 }
 
@@ -89,11 +87,10 @@ func sectionOf[M any, P interface {
 	}
 }
 
-// Model is that of a slot under a key, nil where there is none.
+// Model is a slot's model under a key, nil where there is none.
 func (s *Set) Model(of Slot, key string) Model { return table[of].section.get(s, key) }
 
-// Put adds the model of a slot under a key, with its mean error on shapes that its fit did not see; negative: not known.
-// A model that is there already stays, and so does its error.
+// Put adds a model, unless there is one, with its mean error on shapes not in its fit, if known.
 func (s *Set) Put(of Slot, key string, m Model, missed float64) {
 	in := table[of].section
 	if in.get(s, key) != nil {
@@ -106,10 +103,10 @@ func (s *Set) Put(of Slot, key string, m Model, missed float64) {
 	s.ready = nil
 }
 
-// Keys are those of the models of a slot, sorted.
+// Keys are those of a slot's models, sorted.
 func (s *Set) Keys(of Slot) []string { return table[of].section.keys(s) }
 
-// Drop takes the model of a slot out of the set, with all that is said of it.
+// Drop removes a slot's model from the set, with everything recorded about it.
 func (s *Set) Drop(of Slot, key string) {
 	in := table[of].section
 	in.drop(s, key)
@@ -127,7 +124,7 @@ func (s *Set) setError(model string, share float64) {
 	s.Errors[model] = share
 }
 
-// By notes the software that the model of a slot under a key was measured as.
+// By records the software that a slot's model was measured with.
 func (s *Set) By(of Slot, key, software string) {
 	if software == "" {
 		return
@@ -138,12 +135,12 @@ func (s *Set) By(of Slot, key, software string) {
 	s.Software[table[of].section.key+"."+key] = software
 }
 
-// MeasuredOn is the chip that the kernels of a section and number type were measured on.
+// MeasuredOn is the chip that a section's kernels of a number type were measured on.
 func (s *Set) MeasuredOn(section, key string) string {
 	return cmp.Or(s.From[section+"."+key], s.From[section], s.System)
 }
 
-// Fill takes from another set the kernels that this one lacks, and notes where they were measured.
+// Fill takes the kernels that this set lacks from another, and records where they were measured.
 func (s *Set) Fill(other *Set) {
 	for _, in := range sections {
 		for _, key := range in.keys(other) {

@@ -2,16 +2,16 @@ package kernel
 
 import "slices"
 
-// Slot is the place of one kernel in a deployment: what an operator names to say which kernel it runs in, and what a row
-// of measurements is of. A slot is filled by one model of a section of a set, which precision or the slot itself picks.
+// Slot is the place of a kernel in a deployment, which operators and rows of measurements name.
+// Precision or the slot itself picks its model from a section of a set.
 type Slot uint8
 
 const (
-	None Slot = iota // no kernel that is ever calibrated
+	None Slot = iota // never calibrated
 	Gemm
 	GroupedGemm
 	Experts           // a whole expert block in one kernel
-	DispatchedExperts // the same, of tokens that an exchange has sorted by expert
+	DispatchedExperts // the same, with tokens already sorted by an exchange
 	Absorb
 	Decode
 	LatentDecode
@@ -54,14 +54,15 @@ type slot struct {
 	name    string // in words
 	row     string // the kind of its rows in tables of measurements
 	peak    Peak
-	stored  bool   // weights may be stored narrower than they were measured with
-	axes    string // of its surfaces, those of compute and of memory
+	stored  bool   // weights may be stored narrower than measured
+	axes    string // of its surfaces, compute and memory
 	of      string // what it times
 
-	// pick is the keys of the models for a precision, none where it is not calibrated. Of several the fastest counts.
+	// pick returns the keys of the models for a precision, if any. Of several the fastest counts.
 	pick func(*Set, *Types) []string
-	// asked is the software that a server is told to take, of kernels of which there are several. Where this slot has none of it, those
-	// of others serve, if the software treats both alike: for operators that name both slots, or, where it stretches, for those of this one.
+	// asked is the configured software, of kernels that have several. If this slot lacks it, others
+	// serves where the software treats both alike: operators of both slots or, if it stretches, of
+	// this.
 	asked     func(*Types) Asked
 	others    *slot
 	alike     map[string]bool
@@ -70,8 +71,7 @@ type slot struct {
 	prepare func(*Set, string, *Types) (Timing, error)
 }
 
-// table is all there is to know of the kinds of kernels, but for how they are fitted, which package calibrate knows. Every
-// kind has a file of its own.
+// table is the kinds of kernels, each in a file of its own. Package calibrate fits them.
 var table = [SlotCount]slot{
 	Gemm:               gemmSlot,
 	GroupedGemm:        groupedGemmSlot,
@@ -111,7 +111,6 @@ var table = [SlotCount]slot{
 	CombineLowLatency:  exchangeSlot("combine_low_latency", "low-latency combine", "expert_combine_low_latency", combined),
 }
 
-// sections are those of a set, each once, in the order of the table.
 var sections = func() (out []*section) {
 	for i := range table {
 		if in := table[i].section; in != nil && !slices.Contains(out, in) {
@@ -130,7 +129,7 @@ func Slots() []Slot {
 	return out
 }
 
-// Measured is the slot that rows of measurements of a kind are of.
+// Measured is the slot of a kind of measured rows.
 func Measured(row string) (Slot, bool) {
 	for _, s := range Slots() {
 		if table[s].row == row {
@@ -146,7 +145,7 @@ func (s Slot) String() string { return table[s].row }
 // Name is the slot in words.
 func (s Slot) Name() string { return table[s].name }
 
-// Section is the key of the models in a set, and Key that of its model there, empty where models go by number type.
+// Section is the key of the models in a set, and Key that of its model, empty if by number type.
 func (s Slot) Section() string { return table[s].section.key }
 func (s Slot) Key() string     { return table[s].key }
 

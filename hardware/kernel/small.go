@@ -1,12 +1,11 @@
 package kernel
 
-// Small kernels stand between the products of a model. Those that no operator runs in are measured and calibrated all the
-// same: SiLU with quantisation, which is within blocks of experts, and tokens drawn at a temperature.
+// Small kernels stand between the products of a model. Some that no operator uses are calibrated
+// too: SiLU with quantisation, which is within expert blocks, and sampling at a temperature.
 
-// quantiseKey is the key of what makes inputs of products narrow.
 const quantiseKey = "quantise"
 
-// smallRows are the axes of those that go through rows one by one.
+// smallRows are the axes of kernels that go through rows one by one.
 const smallRows = "rows and bytes of one"
 
 func smallSlot(key, axes, of string) slot {

@@ -1,14 +1,15 @@
-// Package kernel holds models of kernels that are calibrated from measurements: plain data, and the seconds they give.
+// Package kernel holds models of kernels calibrated from measurements: plain data, and their times.
 //
 // A kernel takes
 //
 //	latency + (compute^p + memory^p)^(1/p)
 //
-// where compute is its operations at the peak rate times a slowdown, and memory its bytes at the peak bandwidth times
-// another. The slowdowns are at least 1 and depend on the dimensions of the work: each is a Surface. So a kernel is
-// never faster than the roofline at peak, and no work takes the latency. A surface interpolates times, not slowdowns,
-// and linearly in the dimensions: operations and bytes are multilinear in them, which makes the interpolation exact
-// where the slowdown is constant, and time grows with each dimension when it does from each node to the next.
+// where compute is its operations at the peak rate times a slowdown, and memory its bytes at the
+// peak bandwidth times another. The slowdowns are at least 1 and depend on the dimensions of the
+// work: each is a Surface. So a kernel is never faster than the roofline at peak, and without work
+// takes the latency. A surface interpolates times linearly in the dimensions, not slowdowns:
+// operations and bytes are multilinear, so the interpolation is exact where the slowdown is
+// constant, and time grows with a dimension if it does from node to node.
 package kernel
 
 import (
@@ -17,9 +18,9 @@ import (
 	"slices"
 )
 
-// Surface is a slowdown over the peak on a grid of up to three dimensions. Beyond the last node of a dimension that the
-// work depends on, time grows in proportion to it. Before the first node it falls in proportion where the work is a
-// plain product, else it stays.
+// Surface is a slowdown over the peak on a grid of up to three dimensions. Beyond its last node,
+// time grows in proportion to a dimension that the work depends on. Before the first node it falls
+// in proportion where the work is a plain product, else it stays.
 type Surface struct {
 	// Axes are the nodes of the grid along each dimension, rising.
 	Axes [][]float64 `json:"axes"`
@@ -68,10 +69,11 @@ func (w *Work) At(x, y, z float64) float64 {
 	return w.plane(x, y) + z*(w[4]+w[5]*x+y*(w[6]+w[7]*x))
 }
 
-// plane is the same where it does not depend on z.
+// plane is the same at z = 0.
 func (w *Work) plane(x, y float64) float64 { return w[0] + w[1]*x + y*(w[2]+w[3]*x) }
 
-// grows says along which axes time grows in proportion beyond the last node, and falls in proportion before the first.
+// grows reports the axes along which time is in proportion beyond the last and before the first
+// node.
 func (w *Work) grows() (above, below [3]bool) {
 	below = [3]bool{true, true, true} // a factor of every term
 	for i, v := range w {
@@ -88,13 +90,13 @@ func (w *Work) grows() (above, below [3]bool) {
 	return above, below
 }
 
-// axis finds the cell of a coordinate. What every search needs comes first, so that it lies together.
+// axis finds the cell of a coordinate. The fields of every search come first, to lie together.
 type axis struct {
-	lo, hi float64        // between which the cells hold
+	lo, hi float64        // range of the cells
 	low    uint64         // the octave of lo
-	stride int            // between cells that are neighbours
-	first  [octaves]uint8 // by octave above low: the cell to start looking in
-	whole  bool           // that is the one: all cells meet at powers of two
+	stride int            // between neighbouring cells
+	first  [octaves]uint8 // by octave above low: the cell to start from
+	whole  bool           // first is exact: all cells meet at powers of two
 
 	nodes []float64  // inner ones, where cells meet
 	span  [2]float64 // the first and the last node
@@ -121,13 +123,12 @@ func newAxis(nodes []float64, stride int) axis {
 	return a
 }
 
-// octave is the exponent of a number that is not negative, as its bits have it: from the power of two that powerOfTwo is, to
-// before the next.
+// octave is the exponent in the bits of a number that is not negative; powerOfTwo is its start.
 func octave(x float64) uint64 { return math.Float64bits(x) >> 52 }
 
 func powerOfTwo(octave uint64) float64 { return math.Ldexp(1, int(octave)-1023) }
 
-// find is the place of the cell that holds a coordinate on the axis.
+// find is the index of the cell that holds a coordinate.
 func (a *axis) find(x float64) int {
 	c := int(a.first[(octave(x)-a.low)%octaves])
 	for !a.whole && c < len(a.nodes) && x >= a.nodes[c] {
@@ -136,7 +137,6 @@ func (a *axis) find(x float64) int {
 	return c * a.stride
 }
 
-// holds reports whether a coordinate lies in a cell.
 func (a *axis) holds(x float64) bool { return x >= a.lo && x <= a.hi }
 
 // alike: another axis has the same cells.
@@ -144,16 +144,15 @@ func (a *axis) alike(o *axis) bool {
 	return a.lo == o.lo && a.hi == o.hi && a.stride == o.stride && slices.Equal(a.nodes, o.nodes)
 }
 
-// single: the axis has one node only.
 func (a *axis) single() bool { return a.span[0] == a.span[1] }
 
-// proportional: one node says all of an axis along which time is in proportion on both sides of it.
+// proportional: time is in proportion on both sides of a single node.
 func (a *axis) proportional() bool { return a.single() && a.above && a.below }
 
 // idle: time is the same anywhere on the axis.
 func (a *axis) idle() bool { return a.single() && !a.above }
 
-// clamp is the coordinate on the axis that is nearest to another, and how much longer the work takes there than here.
+// clamp returns the nearest coordinate on the axis, and how much longer the work takes beyond it.
 func (a *axis) clamp(x float64) (at, factor float64) {
 	at, factor = x, 1
 	if x > a.hi {
@@ -173,8 +172,7 @@ func (a *axis) clamp(x float64) (at, factor float64) {
 // Point is a place on a surface.
 type Point struct{ X, Y, Z float64 }
 
-// grid is a prepared surface: the work in each of its cells times the slowdown, a multilinear function. At peak that much
-// work takes as long.
+// grid is a prepared surface: in each cell the work times the slowdown, a multilinear function.
 type grid struct {
 	axes  [3]axis
 	cells []Work
@@ -182,7 +180,6 @@ type grid struct {
 	line, plane bool
 }
 
-// newGrid prepares a surface.
 func newGrid(s *Surface, work Work) (grid, error) {
 	if err := s.Validate(); err != nil {
 		return grid{}, err
@@ -222,7 +219,7 @@ func newGrid(s *Surface, work Work) (grid, error) {
 	for i := range max(len(nodes[0])-1, 1) {
 		for j := range max(len(nodes[1])-1, 1) {
 			for k := range max(len(nodes[2])-1, 1) {
-				// The corners, then one axis after the other from values at its ends to a linear function.
+				// From the values at the corners to a multilinear function, one axis after another.
 				var c Work
 				for corner := range c {
 					a := min(i+corner&1, len(nodes[0])-1)
@@ -301,8 +298,8 @@ func (g *grid) beyond(p Point) float64 {
 	return fx * fy * fz * g.cells[a.find(x)+b.find(y)+c.find(z)].At(x, y, z)
 }
 
-// Spread lists the nodes around a point and their weights in slowdown: with s the slowdowns, the time is the sum of
-// weight times s, in units of the work at peak. It is what fitting needs; at most 8 entries are added.
+// Spread lists up to 8 nodes around a point and their weights: time is the sum of weight times
+// slowdown, in units of the work at peak. Fitting needs it.
 func (s *Surface) Spread(w *Work, x, y, z float64, node []int, weight []float64) ([]int, []float64) {
 	nodes := [3][]float64{{1}, {1}, {1}}
 	copy(nodes[:], s.Axes)

@@ -1,22 +1,20 @@
 package kernel
 
-// Timing is a prepared model: what it takes to give times on any system. It never changes, so that any number of
-// deployments share it.
+// Timing is a prepared model. It is immutable, so that any number of deployments share it.
 type Timing interface {
-	// Seconds is the time of a shape at a pace.
 	Seconds(*Pace, *Shape) float64
-	// Beyond reports whether a shape lies beyond what was measured, so that its time is extrapolated.
+	// Beyond reports whether a shape lies beyond what was measured.
 	Beyond(*Shape) bool
 }
 
-// Pace is what the peaks of a system make of work: seconds per operation and per byte.
+// Pace is seconds per operation and per byte at the peaks of a system.
 type Pace struct {
 	Flop, Byte float64
-	Far        float64 // a byte that goes to another node
-	Idle       bool    // nothing computes meanwhile: an exchange may have as many units as it can use
+	Far        float64 // a byte to another node
+	Idle       bool    // nothing computes meanwhile: an exchange may use more units
 }
 
-// Peak says which peaks of a system the slowdowns of a kernel are relative to.
+// Peak selects the peaks of a system that a kernel's slowdowns are relative to.
 type Peak uint8
 
 const (
@@ -29,7 +27,7 @@ const (
 	PeakCount
 )
 
-// charged is the time of an operator within a kernel that another operator is charged with.
+// charged is the time of an operator whose kernel is charged to another.
 type charged struct{}
 
 func (charged) Seconds(*Pace, *Shape) float64 { return 0 }

@@ -1,25 +1,25 @@
 package kernel
 
-// Role is the part that an operator plays in a kernel. Engines fuse what the operators list one by one: residuals with
-// the norm behind them, the gate with its multiplication, softmax and the two products of attention.
+// Role is the part of an operator in a kernel. Engines fuse operators: residuals with the next
+// norm, the gate with its multiplication, softmax with the two products of attention.
 type Role uint8
 
 const (
-	Whole  Role = iota // the time of the kernel is that of the operator
-	Within             // part of a kernel whose time is charged to another operator: it takes none of its own
-	Beside             // fused with a kernel that moves bytes: its own at no latency
-	Alone              // a kernel of its own that only moves bytes, at the rate of the slot's kernel
+	Whole  Role = iota // the kernel's time is the operator's
+	Within             // part of a kernel charged to another operator
+	Beside             // fused with a kernel that moves bytes: its bytes without latency
+	Alone              // a separate kernel that only moves bytes, at the rate of the slot's
 
-	// Part of the kernel behind where that was measured with it, which include.go says; otherwise none.
-	Quantised // what a product reads is made narrow
+	// Part of the kernel behind where that was measured with it, by include.go; otherwise none.
+	Quantised // a product's input is quantised
 	Routed    // experts are chosen
 	GatesMade // decay and strength of linear attention are made
-	Rotated   // queries and keys get their positions, and the cache grows
+	Rotated   // queries and keys get their positions, and the cache is written
 
-	// Bare is the whole kernel without the quantisation of its input, where that was measured with it.
+	// Bare is the kernel without the quantisation of its input that it was measured with.
 	Bare
-	// Following is a kernel of its own whose time is charged to another operator, as blocks of experts are timed as a whole: it takes
-	// none but what it is launched later than where it was measured.
+	// Following is a separate kernel charged to another operator, as in blocks of experts: it only
+	// takes the extra launch latency of a chip it was not measured on.
 	Following
 	RoleCount
 )
@@ -27,22 +27,22 @@ const (
 // Charged reports whether the time of the operator is another's.
 func (r Role) Charged() bool { return r == Within || r == Following }
 
-// Launched reports whether the operator is a kernel that is started by itself. What was only measured with another is.
+// Launched reports whether the operator is launched separately, even if measured with another.
 func (r Role) Launched() bool {
 	return r == Whole || r == Alone || r == Bare || r == Following || r.Included()
 }
 
-// Use is a kernel and the part that an operator plays in it.
+// Use is a kernel and an operator's part in it.
 type Use struct {
 	Slot Slot
 	Role Role
 }
 
-// Uses are what an operator runs in: the first whose kernel is calibrated counts. Where none is, the role of the last says
-// whether the operator is a kernel of its own at all.
+// Uses are the kernels of an operator, of which the first calibrated one counts. If none is, the
+// role of the last tells whether the operator is a separate kernel.
 type Uses [3]Use
 
-// Own reports whether the operator is a kernel of its own where none of its kernels is calibrated.
+// Own reports whether the operator is a separate kernel where none of its kernels is calibrated.
 func (u *Uses) Own() bool {
 	for i := len(u) - 1; i >= 0; i-- {
 		if u[i] != (Use{}) {
@@ -52,33 +52,32 @@ func (u *Uses) Own() bool {
 	return true
 }
 
-// Shape is what an operator tells its kernel. Every kind looks at some of it only.
+// Shape is the dimensions of an operator. Every kind of kernel uses some of them.
 type Shape struct {
-	// M, N, K is a product: tokens, outputs, inputs. Of attention: new tokens of all sequences, tokens that each of them
-	// attends to, the width of a key. Of linear attention: tokens, the widths of a value and of a key. Of an exchange:
-	// tokens, experts of each, width.
+	// M, N, K of a product: tokens, outputs, inputs. Of attention: new tokens of all sequences,
+	// tokens each attends to, width of a key. Of linear attention: tokens, widths of a value and of
+	// a key. Of an exchange: tokens, experts of each, width.
 	M, N, K float64
-	// Count is the matrices that are multiplied by, or the sequences whose tokens attention treats apart.
+	// Count is the matrices of a product, or the sequences of an attention.
 	Count float64
-	// Rows is those that each matrix multiplies on the busiest processor; of a norm, those that it normalises.
+	// Rows per matrix on the busiest processor; of a norm, the rows that it normalises.
 	Rows float64
-	// Moved is the bytes that are read and written; of attention, those of the cache; of communication, of the message.
+	// Moved is the bytes read and written; of attention the cache, of communication the message.
 	Moved float64
 	// Heads of queries on KVHeads of keys and values, a value being Value wide.
 	Heads, KVHeads, Value int32
-	// Group of processors that communicate. An exchange chooses from Experts, over so many Nodes: those of a token from the
-	// best Limit of Groups that the experts are in; 0: from all.
+	// Group of processors that communicate. An exchange chooses from Experts over Nodes, for each
+	// token from the best Limit of Groups of experts; 0: from all.
 	Group, Experts       int32
 	Nodes, Groups, Limit int16
-	// Gated: the outputs of an expert block are gates as well; linear attention follows the gated delta rule.
+	// Gated: an expert block has gates; linear attention follows the gated delta rule.
 	Gated bool
-	// Uneven: by chance each matrix sees another number of rows, Rows on average.
+	// Uneven: rows per matrix vary by chance, with Rows as their mean.
 	Uneven bool
 }
 
-// Tiled is the rows in kernels that work on whole tiles. Kernels are calibrated with even rows, in whole tiles mostly.
-// Where each matrix sees another number, half of its last tile is empty on average; below half a tile the calibration has
-// that in it.
+// Tiled is the rows in kernels of complete tiles, calibrated with even rows. With uneven rows half
+// of a matrix's last tile is empty on average; below half a tile that is in the calibration.
 func (s *Shape) Tiled() float64 {
 	const tile = 128
 	if !s.Uneven {

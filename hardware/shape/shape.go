@@ -1,5 +1,4 @@
-// Package shape knows the very shapes of kernels that were measured, which is what a result may call measured: between
-// them and beyond them a fit speaks.
+// Package shape holds the exact shapes of kernels that were measured; other shapes are fitted.
 package shape
 
 import (
@@ -13,7 +12,7 @@ import (
 	"throughline/hardware/kernel"
 )
 
-// Table is the shapes that were measured on a chip, by the kernel that its times were fitted to: "gemm.bfloat16".
+// Table is the shapes measured on a chip, by the kernel that was fitted to them: "gemm.bfloat16".
 type Table struct {
 	Source   string              `json:"source"` // of the kernels: others of the chip were measured with other shapes
 	Families map[string][]Family `json:"shapes"`
@@ -25,13 +24,13 @@ type Family struct {
 	Sizes [][]float64 `json:"sizes"`
 }
 
-// Kind is what stays the same of a kernel while its work grows: heads, the widths of weights, the processors of a group.
+// Kind is what is constant while the work of a kernel grows: heads, widths of weights, the group.
 type Kind [5]float64
 
 // Size is what grows: tokens, sequences, context, bytes.
 type Size [3]float64
 
-// identities are what tells shapes of the kernels of a section apart.
+// identities split shapes into kind and size, by section.
 var identities = map[string]func(*kernel.Shape) (Kind, Size){
 	"gemm":               func(s *kernel.Shape) (Kind, Size) { return Kind{s.N * s.Count, s.K}, Size{s.M} },
 	"grouped_gemm":       grouped,
@@ -60,7 +59,7 @@ func attention(s *kernel.Shape) (Kind, Size) {
 
 func moved(s *kernel.Shape) (Kind, Size) { return Kind{}, Size{s.Moved} }
 
-// Identity is what tells a shape of the kernels of a section from others; false where no shape of it is known.
+// Identity is the kind and size of a shape; false where a section has no known shapes.
 func Identity(section string, s *kernel.Shape) (Kind, Size, bool) {
 	of, ok := identities[section]
 	if !ok {
@@ -70,15 +69,15 @@ func Identity(section string, s *kernel.Shape) (Kind, Size, bool) {
 	return kind, size, true
 }
 
-// known is a table that is ready to be asked.
-type known map[string]map[Kind][]map[Size]bool
+// index is a table that is ready for lookups.
+type index map[string]map[Kind][]map[Size]bool
 
 //go:embed measured/*.json
 var files embed.FS
 
-var ready sync.Map // known by the name of a chip and the source of its kernels
+var ready sync.Map // index by the name of a chip and the source of its kernels
 
-// Read is the shapes that were measured on a chip, none where it was not measured.
+// Read is the shapes that were measured on a chip, if any.
 func Read(chip string) (*Table, error) {
 	src, err := files.ReadFile("measured/" + chip + ".json")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,17 +93,17 @@ func Read(chip string) (*Table, error) {
 	return &t, nil
 }
 
-// tableOf prepares the shapes that kernels were fitted to, once.
-func tableOf(chip, source string) known {
+// indexOf prepares the shapes that kernels were fitted to, once.
+func indexOf(chip, source string) index {
 	key := [2]string{chip, source}
 	if k, ok := ready.Load(key); ok {
-		return k.(known)
+		return k.(index)
 	}
 	t, err := Read(chip)
 	if err != nil {
 		panic(err) // a test reads them all
 	}
-	k := known{}
+	k := index{}
 	if t.Source == source {
 		k = t.index()
 	}
@@ -112,8 +111,8 @@ func tableOf(chip, source string) known {
 	return k
 }
 
-func (t *Table) index() known {
-	out := known{}
+func (t *Table) index() index {
+	out := index{}
 	for name, families := range t.Families {
 		kinds := map[Kind][]map[Size]bool{}
 		for _, f := range families {
@@ -134,13 +133,13 @@ func (t *Table) index() known {
 	return out
 }
 
-// Measured reports whether the very shape was measured among those that the kernel of a set was fitted to.
+// Measured reports whether the exact shape was measured among those that a kernel was fitted to.
 func Measured(set *kernel.Set, section, key string, s *kernel.Shape) bool {
 	kind, size, ok := Identity(section, s)
 	if !ok {
 		return false
 	}
-	for _, sizes := range tableOf(set.System, set.Source)[section+"."+key][kind] {
+	for _, sizes := range indexOf(set.System, set.Source)[section+"."+key][kind] {
 		if sizes[size] {
 			return true
 		}

@@ -60,7 +60,7 @@ var (
 	retries = table.CountColumn("retries", func(d *Done) int { return d.Retries })
 	failure = table.Column[*Done]{Name: "error", Value: func(d *Done) any {
 		if d.Failure == nil {
-			return ""
+			return nil
 		}
 		return d.Failure.Error()
 	}}
@@ -88,7 +88,13 @@ var lineColumns = slices.Concat(started, []table.Column[*Done]{
 	table.NumberColumn("first_token", "", func(d *Done) float64 { return d.First }),
 }, arrived, []table.Column[*Done]{
 	{Name: "usage", Kind: table.Flag, Value: func(d *Done) any { return d.Counted }},
-	cached, retries, failure,
+	cached, retries,
+	table.TextColumn("error", func(d *Done) string {
+		if d.Failure == nil {
+			return ""
+		}
+		return d.Failure.Error()
+	}),
 	{Name: "chunks", Value: func(d *Done) any { return d.times() }},
 	{Name: "text", Omit: true, Value: table.TextColumn("", func(d *Done) string { return d.Text }).Value},
 })

@@ -206,7 +206,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"plan", "--gpus", ""}, ":4\n"},
 		{[]string{"plan", "--lengths", "t"}, "trace:\n:2\n"},
 		{[]string{"run", "--assume", "p"}, "physical\n:0\n"},
-		{[]string{"calibrate", "--system", "h200"}, "H200\n:0\n"},
+		{[]string{"calibrate", "--system", "h200"}, "H200\nH200_NVL\n:0\n"},
 		{[]string{"models", "show", "gpt-"}, "gpt-oss-120b\ngpt-oss-20b\n:0\n"},
 		{[]string{"systems", "show", "gb2"}, "GB200_NVL72\n:0\n"},
 		{[]string{"schema", "s"}, "system\nscenario\n:4\n"},

@@ -41,20 +41,16 @@ type Prediction struct {
 	Why                    string  // there is none; empty: there is one
 }
 
-// predict fills in how a server is launched as far as its deployment says it, and predicts what its clients see under the load
-// of a row.
-func predict(ctx context.Context, s *Server, row rawdata.Row, out *Outcome) Prediction {
-	if s.Deployment == nil {
-		return Prediction{Why: "the server does not say what it serves (deployment)"}
-	}
-	q := question.DefaultOf(question.Estimate)
+// loadOf is what a server serves under the load of its client; missing is the first column of that
+// load which nobody gave.
+func loadOf(s *Server, row rawdata.Row, out *Outcome) (q question.Question, missing string) {
+	q = question.DefaultOf(question.Estimate)
 	given := map[string]bool{}
 	for name, word := range s.Deployment {
 		if set, ok := setting(question.Estimate, name); ok {
 			given[set.Name] = set.Set(&q, string(word)) == nil
 		}
 	}
-	missing := ""
 	for _, l := range []struct {
 		column, setting string
 		into            *int
@@ -75,6 +71,16 @@ func predict(ctx context.Context, s *Server, row rawdata.Row, out *Outcome) Pred
 			q.Traffic.Ratio = r
 		}
 	}
+	return q, missing
+}
+
+// predict fills in how a server is launched as far as its deployment says it, and predicts what its clients see under the load
+// of a row.
+func predict(ctx context.Context, s *Server, row rawdata.Row, out *Outcome) Prediction {
+	if s.Deployment == nil {
+		return Prediction{Why: "the server does not say what it serves (deployment)"}
+	}
+	q, missing := loadOf(s, row, out)
 	a, err := point.NewEstimator().Answer(&q)
 	if err != nil {
 		return Prediction{Why: err.Error()}

@@ -234,13 +234,13 @@ func TestEarlierScripts(t *testing.T) {
 		tp             int
 		cache, backend string
 	}{
-		{"fp4", "2025-12-16", 8, "bf16", ""}, {"fp4", "2025-12-16", 4, "bf16", "triton"}, {"fp4", "2025-12-19", 4, "fp8", ""},
+		{"mxfp4", "2025-12-16", 8, "bf16", ""}, {"mxfp4", "2025-12-16", 4, "bf16", "triton"}, {"mxfp4", "2025-12-19", 4, "fp8", ""},
 		{"fp8", "2025-12-19", 8, "bf16", ""}, {"fp8", "2026-03-04", 4, "bf16", ""}, {"fp8", "2026-03-05", 8, "fp8", ""},
-		{"fp8", "", 8, "fp8", ""}, {"fp4", "", 4, "fp8", ""},
+		{"fp8", "", 8, "fp8", ""}, {"mxfp4", "", 4, "fp8", ""},
 	} {
 		f := facts{model: "DeepSeek-R1-0528", system: "MI355X", engine: "sglang", weights: c.weights, mode: "agg", day: c.day, tp: c.tp}
 		options := of.options(&f)
-		if apart := options[sharedOption] == "1"; apart != (c.day != "" && c.day < map[string]string{"fp4": "2025-12-17", "fp8": "2026-01-05"}[c.weights]) {
+		if apart := options[sharedOption] == "1"; apart != (c.day != "" && c.day < map[string]string{"mxfp4": "2025-12-17", "fp8": "2026-01-05"}[c.weights]) {
 			t.Errorf("%+v: shared experts apart: %v", c, apart)
 		}
 		if cache, backend := options["kv-cache-dtype"], options["attention-backend"]; cache != c.cache || backend != c.backend {

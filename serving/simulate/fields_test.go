@@ -53,6 +53,9 @@ type fieldCase struct {
 	noEffect string // why the field is no matter of who shares steps, so that nothing is simulated
 }
 
+// aloneOnly is why a field is that of steps which run alone.
+const aloneOnly = "known of steps that were measured alone (deploy.Scheduling.Alone); servers plan the next step meanwhile, and how much of it they hide was not measured"
+
 // requests are so many clients of so many tokens.
 func requests(clients, input, output int) workload.Load {
 	return workload.Load{Clients: clients, Lengths: workload.Lengths{Input: input, Output: output}}
@@ -114,6 +117,9 @@ var factCases = map[string]fieldCase{
 		facts: func(s *deploy.Scheduling) { s.DraftSeconds += 2e-3 }},
 	"FirstSeconds": {engine: "vllm", load: requests(8, 500, 300), longer: ttft, noLaunch: ownFact,
 		facts: func(s *deploy.Scheduling) { s.FirstSeconds += 0.05 }},
+	"GroupSeconds":         {noLaunch: ownFact, noEffect: aloneOnly},
+	"GroupSequenceSeconds": {noLaunch: ownFact, noEffect: aloneOnly},
+	"CachedSeconds":        {noLaunch: ownFact, noEffect: aloneOnly},
 	"TokenSeconds": {engine: "vllm", load: requests(8, 2000, 300), longer: ttft, noLaunch: ownFact,
 		facts: func(s *deploy.Scheduling) { s.TokenSeconds += 5e-5 }},
 	"HandoverSeconds": {engine: "vllm", split: true, load: requests(8, 500, 300), longer: ttft, noLaunch: ownFact,

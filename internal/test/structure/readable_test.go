@@ -14,24 +14,23 @@ const (
 
 // longFiles still have more lines.
 var longFiles = []string{
-	"internal/validate/columns.go", "internal/validate/serving.go", "model/families.go",
-	"model/huggingface.go", "serving/closed.go", "serving/simulate/simulate.go",
+	"internal/validate/columns.go", "internal/validate/serving.go",
+	"model/families.go", "model/huggingface.go", "serving/closed.go", "serving/simulate/simulate.go",
 }
 
 // wideComments are packages that still have wider comments.
 var wideComments = []string{
-	".", "assume", "cmd/bands", "cmd/kernels", "collective", "cost", "deploy", "engine", "estimate", "experts",
-	"hardware", "hardware/kernel", "hardware/shape", "internal/atomicfile", "internal/bench",
+	".", "deploy", "engine", "estimate", "internal/atomicfile", "internal/bench",
 	"internal/calibrate", "internal/catalogue", "internal/cli", "internal/csvfile",
 	"internal/document", "internal/e2e/formats", "internal/e2e/sample",
 	"internal/emulate", "internal/exchange", "internal/fitted",
-	"internal/matrix", "internal/measurement", "internal/opdetail",
-	"internal/parquetfile", "internal/point", "internal/question",
-	"internal/rawdata", "internal/runs", "internal/scenario",
-	"internal/secret", "internal/test/cputime", "internal/test/draw", "internal/test/fuzzing",
-	"internal/test/golden", "internal/test/long", "internal/test/racing", "internal/trace", "internal/validate",
-	"internal/validate/published", "internal/watch", "internal/workbook", "model", "number", "op", "plan",
-	"schedule", "search", "serving", "serving/simulate", "workload",
+	"internal/lab/kernels", "internal/matrix", "internal/measurement",
+	"internal/point", "internal/question", "internal/rawdata",
+	"internal/runs", "internal/scenario", "internal/secret",
+	"internal/test/cputime", "internal/test/draw",
+	"internal/test/fuzzing", "internal/test/golden", "internal/test/long", "internal/test/racing",
+	"internal/trace", "internal/validate", "internal/validate/published", "internal/watch",
+	"internal/workbook", "model", "plan", "serving", "serving/simulate", "workload",
 }
 
 // TestReadable: files hold one idea each, and comments fit beside code. What no longer needs an exception has none.
