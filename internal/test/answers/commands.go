@@ -14,11 +14,11 @@ import (
 const (
 	drawn = 300
 	seed  = 20260101
-	// traced and planned: every so many drawn deployments have a timeline, or are planned, too.
+	// traced and planned: one in this many drawn deployments also has a timeline, or a plan.
 	traced, planned = 6, 10
 )
 
-// allQuestions are all of them, those that take longest first.
+// allQuestions returns the slowest ones first.
 func allQuestions() []question {
 	out := fixedQuestions()
 	for i, line := range questions.Plans() {
@@ -33,7 +33,7 @@ func allQuestions() []question {
 	return out
 }
 
-// deployment asks all commands about a deployment in words.
+// deployment asks all commands about a deployment.
 func (a *asker) deployment(d *questions.Deployment, traced bool) {
 	asked := d.Asked()
 	files := []string{"--op-details=ops.csv"}
@@ -64,18 +64,18 @@ func (a *asker) files(d *questions.Deployment, asked string) {
 	a.ask("run", asked, "run", "--json", "--assume=physical", "-c", a.writeJSON("runtime.json", d.RuntimeFile()))
 	answer, _ := a.ask("matrix", asked, "matrix", "--json", "-c", a.writeJSON("matrix.json", d.MatrixFile()), "-o", "results")
 	answer.Answer = predictions(answer.Answer)
-	// How processes start and end is no answer.
+	// Messages about processes are not part of an answer.
 	answer.Said = slices.DeleteFunc(answer.Said, func(line string) bool { return !strings.Contains(line, ": ") || strings.HasPrefix(line, "[") })
 }
 
-// keepFile keeps a file that the last command wrote, if it did.
+// keepFile keeps a file that the last command wrote, if any.
 func (a *asker) keepFile(command, name string, read func([]byte) json.RawMessage) {
 	if src, err := os.ReadFile(a.path(name)); err == nil {
 		a.keep(command, &Answer{Asked: command, Answer: read(src)})
 	}
 }
 
-// validate asks for the totals of a table of measurements, and for what is predicted of each row.
+// validate asks for the totals of a table of measurements, and for the prediction of each row.
 func (a *asker) validate(command, asked, table string, args ...string) {
 	a.ask(command, asked, append(append([]string{"validate"}, args...), "--out=predicted.csv")...)
 	a.keepFile(command+" rows", "predicted.csv", func(src []byte) json.RawMessage { return rows(src, header(table)) })
@@ -100,7 +100,7 @@ func (a *asker) plan(q questions.Settings) {
 	a.files(answer.first(), first)
 }
 
-// planAnswer is what is read of the answer of plan.
+// planAnswer is the relevant part of the answer of plan.
 type planAnswer struct {
 	Question map[string]string
 	Ranked   []struct {
@@ -114,7 +114,7 @@ type planAnswer struct {
 	}
 }
 
-// first is the deployment of the first row.
+// first returns the deployment of the first row.
 func (p *planAnswer) first() *questions.Deployment {
 	row := &p.Ranked[0]
 	d := &questions.Deployment{Decode: row.Decode.Layout}
