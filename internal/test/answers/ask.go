@@ -33,9 +33,9 @@ type asker struct {
 	cpu     time.Duration // that the program has taken
 }
 
-// ask runs a command of the program in the folder and keeps its answer; asked is the question for
+// ask runs a command of the program in the folder and keeps its answer; words is the question for
 // people.
-func (a *asker) ask(command, asked string, args ...string) (*Answer, []byte) {
+func (a *asker) ask(command, words string, args ...string) (*Answer, []byte) {
 	cmd := exec.CommandContext(a.ctx, a.program, args...)
 	var out, said bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = a.dir, &out, &said
@@ -50,7 +50,7 @@ func (a *asker) ask(command, asked string, args ...string) (*Answer, []byte) {
 		panic(failure{a.ctx.Err()})
 	}
 	a.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	answer := &Answer{Asked: strings.TrimSpace(command + " " + asked), Code: cmd.ProcessState.ExitCode(), Said: lines(said.String())}
+	answer := &Answer{Asked: strings.TrimSpace(command + " " + words), Code: cmd.ProcessState.ExitCode(), Said: lines(said.String())}
 	a.keep(command, answer)
 	switch compact := new(bytes.Buffer); {
 	case slices.Contains(args, "--csv"):

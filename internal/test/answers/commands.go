@@ -35,7 +35,7 @@ func allQuestions() []question {
 
 // deployment asks all commands about a deployment.
 func (a *asker) deployment(d *questions.Deployment, traced bool) {
-	asked := d.Asked()
+	settings := d.AllSettings()
 	files := []string{"--op-details=ops.csv"}
 	if traced {
 		files = append(files, "--trace-out=trace.json")
@@ -43,26 +43,26 @@ func (a *asker) deployment(d *questions.Deployment, traced bool) {
 	args := func(command string, s questions.Settings, more ...string) []string {
 		return append(append([]string{command, "--json"}, s.Args()...), more...)
 	}
-	a.ask("estimate", asked.String(), args("estimate", asked, files...)...)
+	a.ask("estimate", settings.String(), args("estimate", settings, files...)...)
 	a.keepFile("operators", "ops.csv", func(src []byte) json.RawMessage { return rows(src, nil) })
 	if traced {
 		a.keepFile("timeline", "trace.json", timeline)
 	}
-	steps := asked.Without("concurrency")
+	steps := settings.Without("concurrency")
 	a.ask("estimate steps", steps.String(), args("estimate", steps, "--phase=both")...)
-	a.ask("explain", asked.String(), args("explain", asked)...)
+	a.ask("explain", settings.String(), args("explain", settings)...)
 	const measured = "--measured=tpot=25ms,ttft=600ms"
-	a.ask("compare", asked.String(), args("compare", asked, measured)...)
+	a.ask("compare", settings.String(), args("compare", settings, measured)...)
 	a.ask("simulate", d.ToSimulate().String(), args("simulate", d.ToSimulate())...)
-	a.files(d, asked.String())
+	a.files(d, settings.String())
 }
 
 // files asks the commands that read a deployment from a file.
-func (a *asker) files(d *questions.Deployment, asked string) {
+func (a *asker) files(d *questions.Deployment, words string) {
 	table := d.ServingTable()
-	a.validate("validate serving", asked, table, "serving", a.write("runs.csv", []byte(table)))
-	a.ask("run", asked, "run", "--json", "--assume=physical", "-c", a.writeJSON("runtime.json", d.RuntimeFile()))
-	answer, _ := a.ask("matrix", asked, "matrix", "--json", "-c", a.writeJSON("matrix.json", d.MatrixFile()), "-o", "results")
+	a.validate("validate serving", words, table, "serving", a.write("runs.csv", []byte(table)))
+	a.ask("run", words, "run", "--json", "--assume=physical", "-c", a.writeJSON("runtime.json", d.RuntimeFile()))
+	answer, _ := a.ask("matrix", words, "matrix", "--json", "-c", a.writeJSON("matrix.json", d.MatrixFile()), "-o", "results")
 	answer.Answer = predictions(answer.Answer)
 	// Messages about processes are not part of an answer.
 	answer.Said = slices.DeleteFunc(answer.Said, func(line string) bool { return !strings.Contains(line, ": ") || strings.HasPrefix(line, "[") })
@@ -76,8 +76,8 @@ func (a *asker) keepFile(command, name string, read func([]byte) json.RawMessage
 }
 
 // validate asks for the totals of a table of measurements, and for the prediction of each row.
-func (a *asker) validate(command, asked, table string, args ...string) {
-	a.ask(command, asked, append(append([]string{"validate"}, args...), "--out=predicted.csv")...)
+func (a *asker) validate(command, words, table string, args ...string) {
+	a.ask(command, words, append(append([]string{"validate"}, args...), "--out=predicted.csv")...)
 	a.keepFile(command+" rows", "predicted.csv", func(src []byte) json.RawMessage { return rows(src, header(table)) })
 }
 

@@ -22,13 +22,10 @@ var longFiles = []string{
 var wideComments = []string{
 	"deploy", "engine", "estimate", "internal/atomicfile", "internal/bench",
 	"internal/calibrate", "internal/catalogue", "internal/cli", "internal/csvfile",
-	
 	"internal/emulate",
 	"internal/lab/kernels", "internal/matrix", "internal/measurement",
 	"internal/point", "internal/question",
 	"internal/runs", "internal/scenario", "internal/secret",
-	
-	
 	"internal/trace", "internal/validate", "internal/validate/published", "internal/watch",
 	"model", "plan", "serving", "serving/simulate", "workload",
 }
