@@ -1,6 +1,5 @@
-// Package deploy describes a deployment as one value: a model, how its numbers are stored, what is assumed, the engine that
-// serves it, and the pools of processors it runs on. What is recommended, estimated, explained, validated and launched is
-// such a value; the load that it serves (workload.Load) is another.
+// Package deploy describes a deployment as one value: model, number formats, assumptions, engine
+// and pools of processors. The load that it serves is workload.Load.
 package deploy
 
 import (
@@ -17,7 +16,7 @@ import (
 	"throughline/workload"
 )
 
-// Role is the part of the inference that a pool does.
+// Role is the phases that a pool runs.
 type Role uint8
 
 const (
@@ -33,8 +32,8 @@ func (r Role) Does(phase op.Phase) bool {
 	return r == Both || r == Prefill && phase == op.Prefill || r == Decode && phase == op.Decode
 }
 
-// Pool is equal instances of a plan on one kind of processor. The batch of the plan is the sequences that a data-parallel
-// rank may run at a time.
+// Pool is equal instances of a plan on one kind of processor. The plan's batch is the most
+// sequences that a data-parallel rank runs at a time.
 type Pool struct {
 	Role   Role
 	System *hardware.System
@@ -45,12 +44,12 @@ type Pool struct {
 // Procs is the processors of all instances.
 func (p *Pool) Procs() int { return p.Count * p.Plan.Attention.Procs() }
 
-// Ranks is the data-parallel ranks of all instances, which share the requests evenly; of a pipeline, as many as batches
-// are in flight.
+// Ranks is the data-parallel ranks of all instances, which share requests evenly; each batch in
+// flight of a pipeline counts.
 func (p *Pool) Ranks() int { return p.Count * p.Plan.Attention.DP * p.Plan.InFlight() }
 
-// Under is the plan of the pool under so many clients. These share the batches in flight of its pipelines evenly: of fewer than there are
-// stages each has a batch of its own, and the other stages have none.
+// Under is the plan of the pool under a number of clients, which share the batches in flight
+// evenly: with fewer clients than stages, each has its own batch and the other stages are empty.
 func (p *Pool) Under(clients int) plan.Plan {
 	q := p.Plan
 	pipelines := p.Count * q.Attention.DP
@@ -60,8 +59,8 @@ func (p *Pool) Under(clients int) plan.Plan {
 	return q
 }
 
-// Sharing is the data-parallel ranks that wait for each other in every step: those of an expert model, between which tokens
-// are exchanged. The ranks of others are replicas.
+// Sharing is the data-parallel ranks in lockstep: those of an expert model, which exchange tokens.
+// Ranks of other models are replicas.
 func (p *Pool) Sharing(m *model.Model) int {
 	dp, copies := p.Plan.Attention.DP, max(1, p.Plan.Experts.DP)
 	if !m.IsMoE() || dp%copies != 0 {
@@ -72,36 +71,37 @@ func (p *Pool) Sharing(m *model.Model) int {
 
 // Deployment is a model on processors, behind an engine.
 type Deployment struct {
-	Name      string // of the checkpoint, as the engine's command line names it; empty: not known
+	Name      string // of the checkpoint, as on the engine's command line; empty: unknown
 	Model     *model.Model
 	Settings  *model.Settings
-	Precision plan.Precision // a cache of 0 bytes: what the engine makes it
-	Stored    Stored         // the weights in words
+	Precision plan.Precision // a cache of 0 bytes: the engine's default
+	Stored    Stored         // describes the weights
 	Assume    *assume.Assumptions
 	Offload   estimate.Offload
-	Visited   *experts.Popularity // how often experts are; nil: not said, all ranks alike
-	// Acceptance is the share of drafted tokens that are accepted, by position in the draft.
+	Visited   *experts.Popularity // of experts; nil: unknown, all ranks alike
+	// Acceptance is the share of accepted draft tokens, by position in the draft.
 	Acceptance []float64
-	// Told is what servers are told; Engine the facts of the engine, as it has applied them.
+	// Told is the launch settings of servers; Engine the facts of the engine with these applied.
 	Told Told
-	// Untold: what the server was told, and which version of it ran, is not known; it is taken to be as the engine has it.
+	// Untold: launch settings and version of the server are unknown, and assumed to be the
+	// defaults.
 	Untold bool
 	Engine Engine
-	Fitted Fit // what measurements of it correct
-	// Pools is one pool that does both phases, or one for the prefill and one for the decode.
+	Fitted Fit // corrections by measurements
+	// Pools: one for both phases, or one for prefill and one for decode.
 	Pools []Pool
 
 	GPUsPerNode int // 0 for [hardware.NodeSize]
-	MaxContext  int // tokens of prompt and output together, of the longest request; 0: the engine's default
-	MaxPrompt   int // tokens of the longest prompt alone; 0: not known
+	MaxContext  int // most tokens of prompt and output together; 0: the engine's default
+	MaxPrompt   int // tokens of the longest prompt; 0: unknown
 }
 
 // Split reports whether prefill and decode have processors of their own.
 func (d *Deployment) Split() bool { return len(d.Pools) > 1 }
 
-// Together is the ranks of a pool that wait for each other in every step: those of an expert model and, where some steps hold
-// prompts and others do not, the batches in flight of a pipeline. One that takes longer in each of its stages holds up those
-// behind it, which are all others on its way round. Chunks of a prompt that fill the stages are priced by themselves.
+// Together is the ranks of a pool in lockstep: those of an expert model and, where only some steps
+// hold prompts, the batches in flight of a pipeline, since a longer one holds up all others behind
+// it. Chunks of a prompt that fill the stages are priced separately.
 func (d *Deployment) Together(p *Pool, n workload.Lengths) int {
 	out := p.Sharing(d.Model)
 	if s := &d.Engine.Scheduling; p.Role == Both && !(s.PipelinesChunks && s.Cuts(n.Uncached()) > 1) {
@@ -129,18 +129,18 @@ func (d *Deployment) Procs() int {
 	return n
 }
 
-// Span is the processors across which the pools of a deployment send caches.
+// Span is the processors across which the pools send caches.
 func (d *Deployment) Span() int {
 	return hardware.Between(d.Of(op.Prefill).System, d.Of(op.Decode).System, d.Procs())
 }
 
-// Clients is the clients of a closed loop that fill the batches of the pool that decodes.
+// Clients of a closed loop that fill the batches of the decode pool.
 func (d *Deployment) Clients() int {
 	p := d.Of(op.Decode)
 	return max(1, p.Plan.Batch.Count) * p.Plan.Sequences(d.Model.IsMoE()) * p.Ranks()
 }
 
-// StandIns says where attention is priced by other kernels than the deployment is told to take.
+// StandIns says where attention is priced by other kernels than the requested ones.
 func (d *Deployment) StandIns() (out []string) {
 	for i := range d.Pools {
 		for _, why := range cost.StandIns(d.Pools[i].System, &d.Precision, d.Model.Attention.Kind == model.Latent) {

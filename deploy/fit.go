@@ -8,23 +8,24 @@ import (
 	"throughline/number"
 )
 
-// Fit is what measurements of a deployment correct in its predictions. The zero value corrects nothing.
+// Fit is what measurements of a deployment correct in its predictions; the zero value corrects
+// nothing.
 type Fit struct {
-	Engine string // whose runs were measured; others are not corrected
-	Plans  string // that were measured, as Plans has them
-	Source string // of the measurements, in words
+	Engine string // that was measured; others are not corrected
+	Plans  string // measured ones, as formatted by Plans
+	Source string // of the measurements, for people
 
-	Decode  float64 // scale of the time that sequences which decode keep the processors busy; 0 for 1
-	Prefill float64 // and of the time that prompts add; 0 for 1
-	// First is the seconds before a request is scheduled, on top of those of the engine, which it may take away. Wave is those
-	// that the first requests of all clients wait besides, on top of those of the engine (Cold): of a server that has just started.
+	Decode  float64 // scale of decode time on the processors; 0 for 1
+	Prefill float64 // scale of the time that prompts add; 0 for 1
+	// First is added to the engine's seconds before a request is scheduled, and may be negative.
+	// Wave is added to the engine's for the first requests of all clients of a cold server (Cold).
 	First, Wave float64
 }
 
 // IsNone reports whether nothing was measured.
 func (f *Fit) IsNone() bool { return *f == Fit{} }
 
-// Apply corrects the facts of an engine, or forgets what was measured of another one.
+// Apply corrects the facts of an engine, or drops the measurements of another one.
 func (f *Fit) Apply(e *Engine) {
 	if f.Engine != "" && f.Engine != e.Name {
 		*f = Fit{}
@@ -32,7 +33,7 @@ func (f *Fit) Apply(e *Engine) {
 	e.Delay(f.First)
 }
 
-// Scales are those of decoding and of prompts.
+// Scales of decoding and of prompts.
 func (f *Fit) Scales() (decode, prefill float64) {
 	one := func(s float64) float64 {
 		if s == 0 {
@@ -43,8 +44,8 @@ func (f *Fit) Scales() (decode, prefill float64) {
 	return one(f.Decode), one(f.Prefill)
 }
 
-// Step is the time of a step with prompts, sequences that decode, or both, in place of that on the processors as they are
-// known: the scale of decoding is that of the step without its prompts, the scale of prompts that of what they add to it.
+// Step corrects the time of a step: the scale of decoding applies to the step without its prompts,
+// the scale of prompts to what they add.
 func (f *Fit) Step(prompts, decodes bool, whole float64, alone func() float64) float64 {
 	decode, prefill := f.Scales()
 	switch {
@@ -57,7 +58,8 @@ func (f *Fit) Step(prompts, decodes bool, whole float64, alone func() float64) f
 	return decode*t + prefill*(whole-t)
 }
 
-// Shares are what is left of a correction: of the scales of decoding and of prompts, and of the times before the first token.
+// Shares of a correction: of the scales of decoding and prompts, and of the times before the first
+// token.
 type Shares struct{ Decode, Prefill, First float64 }
 
 // Faded is a part of the correction.
@@ -69,7 +71,7 @@ func (f *Fit) Faded(by Shares) Fit {
 	return out
 }
 
-// String says what is corrected, and after what.
+// String says what is corrected, and by what.
 func (f *Fit) String() string {
 	decode, prefill := f.Scales()
 	out := fmt.Sprintf("fitted to %s: decode ×%s, prompts ×%s, first token %+.0f ms", f.Source, number.Plain(decode, 4), number.Plain(prefill, 4), 1e3*f.First)
@@ -79,7 +81,7 @@ func (f *Fit) String() string {
 	return out
 }
 
-// Elsewhere says that a deployment is cut in other ways than the one that was measured; empty: it is not.
+// Elsewhere says that the plans of a deployment differ from the measured one's; empty: they do not.
 func (f *Fit) Elsewhere(d *Deployment) string {
 	if plans := d.Plans(); !f.IsNone() && f.Plans != plans {
 		return fmt.Sprintf("the measured runs are of %s, this is %s: the correction may not carry over", f.Plans, plans)
@@ -87,7 +89,8 @@ func (f *Fit) Elsewhere(d *Deployment) string {
 	return ""
 }
 
-// Plans are those of the pools, in a few characters: one instance of each, whose number does not matter to a step.
+// Plans abbreviates the plans of the pools, without the number of instances, which no step depends
+// on.
 func (d *Deployment) Plans() string {
 	var out []string
 	for i := range d.Pools {

@@ -16,19 +16,19 @@ import (
 // Formats are number formats by name; empty ones follow from the model and the others.
 type Formats struct {
 	Weights, Activations, Cache, Comm, Attention, Vector string
-	Dispatch, Combine                                    string // of tokens on their way to experts and back
+	Dispatch, Combine                                    string // of tokens sent to experts and back
 }
 
-// Stored is the weights of a deployment in words.
+// Stored describes the weights of a deployment.
 type Stored struct {
 	Format    string `json:"format"`           // "fp8_block", "mxfp4 experts, rest bf16"
 	Published bool   `json:"published"`        // as the model is published
-	Why       string `json:"reason,omitempty"` // it is not, where nobody asked for another format
+	Why       string `json:"reason,omitempty"` // it is not, though no other format was requested
 }
 
 func (s Stored) String() string {
 	switch {
-	case s.Published && s.Format != number.Half: // 16 bits are what anybody expects
+	case s.Published && s.Format != number.Half: // 16 bits go without saying
 		return s.Format + " as published"
 	case s.Why != "":
 		return s.Format + " (" + s.Why + ")"
@@ -36,11 +36,12 @@ func (s Stored) String() string {
 	return s.Format
 }
 
-// Resolve turns formats into the bytes and rates of a model on systems. Weights are as the model is published where all
-// systems compute in that, else in 16 bits; a format that is asked for is that of all products, or of the experts where its checkpoints
-// have it there alone, the ends of the model staying in 16 bits, and latent attention where the format has four. Activations are what the systems multiply such weights with; the cache is left to the engine unless it is given
-// or published; communication takes two bytes; attention runs in two bytes, as engines do; so does the vector unit. All
-// problems are reported at once.
+// Resolve turns formats into the bytes and rates of a model on systems, or reports all problems.
+// Weights are as published if all systems compute in that, else in 16 bits. A requested format
+// applies to all products, or only to the experts where its checkpoints do so; the ends of the
+// model, and latent attention with four-bit formats, stay in 16 bits. Activations are what the
+// systems multiply such weights with; the cache is left to the engine unless given or published.
+// Communication, attention and the vector unit take two bytes, as in engines.
 func (f Formats) Resolve(m *model.Model, systems ...*hardware.System) (plan.Precision, Stored, error) {
 	r := resolver{systems: systems}
 	weights, stored := r.weights(f.Weights, m)
@@ -75,13 +76,13 @@ func (f Formats) Resolve(m *model.Model, systems ...*hardware.System) (plan.Prec
 	return p, stored, document.Join(r.problems...)
 }
 
-// resolver collects what is wrong with formats.
+// resolver collects the problems of formats.
 type resolver struct {
 	systems  []*hardware.System
 	problems []error
 }
 
-// find is the format of a name; where there is none, that is a problem.
+// find is the format of a name, or a problem.
 func (r *resolver) find(setting, name string) *number.Format {
 	if f, ok := number.Find(name); ok {
 		return f
@@ -90,8 +91,8 @@ func (r *resolver) find(setting, name string) *number.Format {
 	return &number.Format{}
 }
 
-// meant is the format of weights that a name means. The name of a kind that is no format itself, fp4, means the first of that kind that
-// all systems multiply: NVFP4 on Blackwell, MXFP4 on CDNA 4.
+// meant is the weight format of a name. A kind that is no format itself, such as fp4, means the
+// first of its formats that all systems multiply: NVFP4 on Blackwell, MXFP4 on CDNA 4.
 func (r *resolver) meant(name string) *number.Format {
 	f := r.find("weights", name)
 	if f.Kind != name || f.Name == name {
@@ -105,7 +106,7 @@ func (r *resolver) meant(name string) *number.Format {
 	return f
 }
 
-// exchanged is the bytes of an element on its way to experts or back; 0 where nothing is asked for.
+// exchanged is the bytes of an element sent to experts or back; 0 by default.
 func (r *resolver) exchanged(setting, name string) float64 {
 	if name == "" {
 		return 0
@@ -113,15 +114,15 @@ func (r *resolver) exchanged(setting, name string) float64 {
 	return scaled(r.find(setting, name).Bytes)
 }
 
-// ExchangedBytes is the bytes of an element on its way to experts or back, in the format that a setting names; 0 where it
-// names none.
+// ExchangedBytes is the bytes of an element sent to experts or back in the format of a setting; 0
+// if empty.
 func ExchangedBytes(setting, name string) (float64, error) {
 	var r resolver
 	n := r.exchanged(setting, name)
 	return n, document.Join(r.problems...)
 }
 
-// scaled is the bytes of an element that libraries send: below 16 bits with a scale of four bytes for every 128.
+// scaled is the bytes of a sent element: below 16 bits with a scale of four bytes per 128.
 func scaled(bytes float64) float64 {
 	if bytes > 0 && bytes < 2 {
 		return bytes + plan.LibraryDispatch - 1
@@ -129,7 +130,6 @@ func scaled(bytes float64) float64 {
 	return bytes
 }
 
-// wrong is a problem of a setting.
 func wrong(setting, message string) error {
 	return &document.Error{Problems: []document.Problem{{Path: setting, Message: message}}}
 }
@@ -168,15 +168,16 @@ func (r *resolver) weights(asked string, m *model.Model) (out [model.ModuleCount
 	if half, _ := number.Find(number.Half); f.Bytes < 2 && r.typeOf(half, (*hardware.System).MatrixTypes) != "" {
 		out[model.EndModule] = half
 		if f.Kind == "fp4" && (m.Attention.Kind == model.Latent || m.IsMoE()) {
-			// So are the checkpoints that NVIDIA publishes of models with experts: of DeepSeek-R1-0528-FP4, MiniMax-M2.5-NVFP4 and
-			// GLM-4.7-NVFP4 all of self_attn is BF16 (exclude_modules of hf_quant_config.json), feed-forward blocks and experts NVFP4.
+			// As in NVIDIA's checkpoints of expert models: in DeepSeek-R1-0528-FP4,
+			// MiniMax-M2.5-NVFP4 and GLM-4.7-NVFP4 all of self_attn is BF16 (exclude_modules of
+			// hf_quant_config.json), feed-forward blocks and experts NVFP4.
 			out[model.AttentionModule] = half
 		}
 	}
 	return out, Stored{Format: describe(f, &out, m)}
 }
 
-// describe is the weights of a format that is asked for in words.
+// describe names a requested format of weights.
 func describe(f *number.Format, modules *[model.ModuleCount]*number.Format, m *model.Model) string {
 	if f.BesideExperts == "" || !m.IsMoE() {
 		return f.Name
@@ -184,8 +185,8 @@ func describe(f *number.Format, modules *[model.ModuleCount]*number.Format, m *m
 	return f.Name + " experts, rest " + modules[model.AttentionModule].Name
 }
 
-// cannot names a system that does not compute with weights of a format, empty where all do: it multiplies them with one of
-// their inputs, or unpacks them to 16 bits.
+// cannot names a system that neither multiplies weights of a format nor unpacks them to 16 bits, if
+// any.
 func (r *resolver) cannot(f *number.Format) string {
 	if f.Bytes >= 2 || f.Integer || r.input(f) != nil {
 		return ""
@@ -198,7 +199,7 @@ func (r *resolver) cannot(f *number.Format) string {
 	return ""
 }
 
-// input is the format of the activations that all systems multiply weights of a format with, nil where there is none.
+// input is the activation format that all systems multiply weights of a format with; nil if none.
 func (r *resolver) input(f *number.Format) *number.Format {
 	for _, in := range f.Inputs {
 		if !slices.ContainsFunc(r.systems, func(s *hardware.System) bool { return !s.Computes(in.Needs) }) {
@@ -209,8 +210,8 @@ func (r *resolver) input(f *number.Format) *number.Format {
 	return nil
 }
 
-// product is how weights of a format are multiplied: with the activations that are asked for, those that go with them, or
-// those of 16 bits.
+// product is how weights are multiplied: with the requested activations, those that go with them,
+// or 16 bits.
 func (r *resolver) product(w *number.Format, asked string) plan.Product {
 	in := r.input(w)
 	switch {
@@ -228,7 +229,7 @@ func (r *resolver) product(w *number.Format, asked string) plan.Product {
 	return out
 }
 
-// typeOf is the number type that a format uses on all systems, empty where there is none.
+// typeOf is the number type of a format on all systems; empty if there is none.
 func (r *resolver) typeOf(f *number.Format, types func(*hardware.System) []string) string {
 	for _, t := range f.Types {
 		if !slices.ContainsFunc(r.systems, func(s *hardware.System) bool { return !slices.Contains(types(s), t) }) {
@@ -238,7 +239,7 @@ func (r *resolver) typeOf(f *number.Format, types func(*hardware.System) []strin
 	return ""
 }
 
-// rate is that number type; where there is none, that is a problem.
+// rate is that number type, or a problem.
 func (r *resolver) rate(setting string, f *number.Format, unit string, types func(*hardware.System) []string) string {
 	if t := r.typeOf(f, types); t != "" {
 		return t

@@ -11,31 +11,32 @@ import (
 	"throughline/op"
 )
 
-// Memory is how a server of an engine divides the memory of a processor.
+// Memory is how a server divides the memory of a processor.
 type Memory struct {
-	// Counts is what the share that a server is told counts: "static", the weights and the cache, what steps take coming on top of
-	// it; "free", the cache alone, of what the weights and the steps leave; "all" of them.
+	// Counts is what the memory share covers: "static", weights and cache, with steps on top;
+	// "free", the cache alone, of what weights and steps leave; "all" of them.
 	Counts string `json:"counts" required:"true" enum:"all,static,free"`
-	// Option is what the engine calls that share.
+	// Option is the engine's name for that share.
 	Option string `json:"option" required:"true"`
-	// TakenGiB is gone before weights are loaded, besides the reserve that is assumed, and GroupGiB more where ranks work together.
+	// TakenGiB is gone before weights load, besides the assumed reserve; GroupGiB more for several
+	// ranks.
 	TakenGiB float64 `json:"taken_gib" required:"true"`
 	GroupGiB float64 `json:"group_gib" required:"true"`
-	// LogitBytes is taken while next tokens are chosen, for each logit of as many sequences as may run.
+	// LogitBytes is taken while next tokens are chosen, per logit of as many sequences as may run.
 	LogitBytes float64 `json:"logit_bytes" required:"true"`
-	// Share is what servers take that are told nothing; 0: what Leaves leaves.
+	// Share is the default; 0: what Leaves leaves.
 	Share  float64 `json:"share" required:"true"`
 	Leaves *Leaves `json:"leaves"`
 }
 
-// Leaves is the memory that a server leaves for steps and graphs where it is told no share, in MiB.
+// Leaves is the memory in MiB that a server leaves by default for steps and graphs.
 type Leaves struct {
 	TokenMiB float64    `json:"token_mib" required:"true"` // for each token of a step
 	RankMiB  float64    `json:"rank_mib" required:"true"`  // for each rank of a server
 	Sizes    []LeavesOn `json:"sizes" required:"true"`     // of processors, the smallest first
 }
 
-// LeavesOn is what more is left on processors of some size.
+// LeavesOn is what is added on processors of some size.
 type LeavesOn struct {
 	FromGiB    float64 `json:"from_gib" required:"true"`
 	MiB        float64 `json:"mib" required:"true"`
@@ -44,7 +45,7 @@ type LeavesOn struct {
 	Tokens     int     `json:"tokens" required:"true"`      // of a step of a server that is not told
 }
 
-// on is what is left on processors with so much memory.
+// on selects by the memory of a processor.
 func (l *Leaves) on(gib float64) *LeavesOn {
 	last := 0
 	for i := range l.Sizes {
@@ -55,9 +56,9 @@ func (l *Leaves) on(gib float64) *LeavesOn {
 	return &l.Sizes[last]
 }
 
-// MemoryShare is the share of the memory that servers of a pool take, in what their engine counts: what they are told or, by
-// an assumption other than the usual one, somebody says; else what the engine takes by itself. The recipes of separate pools
-// tell their servers, so that the usual share is assumed of those.
+// MemoryShare is the share of memory that servers of a pool take, as their engine counts it: as
+// set, or by an unusual assumption; else the engine's default. Recipes of separate pools set it, so
+// the usual share is assumed there.
 func (d *Deployment) MemoryShare(pool *Pool) float64 {
 	assumed := d.Assume.MemoryFraction
 	switch {
@@ -69,10 +70,10 @@ func (d *Deployment) MemoryShare(pool *Pool) float64 {
 	if own := d.ownShare(pool); own > 0 {
 		return own
 	}
-	return assumed // nobody starts a server that leaves nothing
+	return assumed // no server leaves nothing
 }
 
-// ownShare is the share of the memory that servers of a pool take by themselves. The rule of an engine has three decimals.
+// ownShare is the engine's default share of memory, with three decimals.
 func (d *Deployment) ownShare(pool *Pool) float64 {
 	rule := &d.Engine.Memory
 	l := rule.Leaves
@@ -81,7 +82,7 @@ func (d *Deployment) ownShare(pool *Pool) float64 {
 	}
 	replicas, gib := pool.Sharing(d.Model), pool.System.Memory.GiB // of a server
 	on := l.on(gib)
-	tokens := on.Tokens // which the replicas of a server share that is not told
+	tokens := on.Tokens // shared by the replicas of a server by default
 	if d.Told.StepTokens > 0 {
 		tokens = d.Told.StepTokens * replicas
 	}
@@ -93,8 +94,8 @@ func (d *Deployment) ownShare(pool *Pool) float64 {
 	return math.Round(decimals*(1-max(left, on.LeastMiB)/(mib*gib))) / decimals
 }
 
-// CacheBytes is what a server has for the cache of a processor that holds so much besides; less than 0 where it has none. Without an
-// engine, memory that is usable holds all.
+// CacheBytes is the room for the cache of a processor besides m; negative if there is none. Without
+// an engine, all usable memory counts.
 func (d *Deployment) CacheBytes(pool *Pool, m *estimate.Memory) float64 {
 	if d.Engine.Memory.Counts == "" {
 		return d.withoutEngine(pool) - m.WithoutCache()
@@ -103,7 +104,8 @@ func (d *Deployment) CacheBytes(pool *Pool, m *estimate.Memory) float64 {
 	return v.cache(d.MemoryShare(pool))
 }
 
-// Usable is the bytes of a processor that may be full where it holds so much besides the cache: what the server takes, of what there is.
+// Usable is the bytes of a processor that the server may fill, given what it holds besides the
+// cache.
 func (d *Deployment) Usable(pool *Pool, m *estimate.Memory) float64 {
 	if d.Engine.Memory.Counts == "" {
 		return d.withoutEngine(pool)
@@ -112,7 +114,7 @@ func (d *Deployment) Usable(pool *Pool, m *estimate.Memory) float64 {
 	return m.WithoutCache() + min(v.cache(d.MemoryShare(pool)), v.left())
 }
 
-// withoutEngine is the bytes of a processor that are usable where no engine divides them.
+// withoutEngine is the usable bytes of a processor where no engine divides them.
 func (d *Deployment) withoutEngine(pool *Pool) float64 {
 	assumed := *d.Assume
 	assumed.MemoryFraction = d.MemoryShare(pool)
@@ -124,7 +126,8 @@ type NoRoom struct{ why string }
 
 func (n *NoRoom) Error() string { return n.why }
 
-// NoRoom says why a server does not start that holds so much with one request, and what would let it.
+// NoRoom says why a server that needs this much for one request does not start, and what would
+// help.
 func (d *Deployment) NoRoom(pool *Pool, m *estimate.Memory) *NoRoom {
 	plain := func(bytes float64) string { return number.Plain(bytes/estimate.GiB, 4) }
 	why := fmt.Sprintf("one request does not fit: weights, working space and its cache need %s GiB of the %s GiB of %s", plain(m.Total()), number.Plain(pool.System.Memory.GiB, 4), pool.System.Name)
@@ -139,8 +142,8 @@ func (d *Deployment) NoRoom(pool *Pool, m *estimate.Memory) *NoRoom {
 	return &NoRoom{why}
 }
 
-// Lets is the least share of the memory with which a server holds so much, in the words of its engine; empty: none does, or it needs
-// no other.
+// Lets is the least memory share that suffices, in the engine's terms; empty: none does, or none is
+// needed.
 func (d *Deployment) Lets(pool *Pool, m *estimate.Memory) string {
 	rule := &d.Engine.Memory
 	if rule.Counts == "" {
@@ -177,10 +180,10 @@ func (d *Deployment) divide(pool *Pool, m *estimate.Memory) division {
 	return division{rule.Counts, gib * estimate.GiB, (gib - taken) * estimate.GiB, weights, max(m.WithoutCache()-weights, logits)}
 }
 
-// left is what there is for a cache beside weights and steps, whatever the share.
+// left is what weights and steps leave for a cache, whatever the share.
 func (v *division) left() float64 { return v.free - v.weights - v.working }
 
-// cache is what a server has for its cache that is told a share.
+// cache is the room for a cache at a share.
 func (v *division) cache(share float64) float64 {
 	switch v.counts {
 	case "static": // steps come on top

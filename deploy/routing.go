@@ -1,6 +1,6 @@
 package deploy
 
-// Routing is how requests are given to the ranks of a pool.
+// Routing is how requests are assigned to the ranks of a pool.
 type Routing string
 
 const (
@@ -9,5 +9,4 @@ const (
 	PrefixAware Routing = "prefix-aware" // to the one that has most of the prompt in its cache, unless the load is uneven
 )
 
-// Routings are all of them.
 var Routings = []string{string(RoundRobin), string(LeastLoaded), string(PrefixAware)}

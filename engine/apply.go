@@ -13,9 +13,9 @@ import (
 	"throughline/plan"
 )
 
-// Generic is an engine that does not exist: it can run every plan, mixes prompts in chunks into the steps of the sequences
-// that decode, sends each token to its experts and takes no time of its own. What is priced with it is what the processors
-// alone would allow. It has the tokens of a step that the engines have by default.
+// Generic is an idealised engine: it runs every plan, mixes chunks of prompts into decode steps,
+// sends each token to its experts and has no overhead of its own, so prices are what the processors
+// alone allow. Its steps have the engines' default number of tokens.
 var Generic = &Engine{
 	Name: "none", Title: "no engine", Attention: readAttention("none"),
 	Scheduling: Scheduling{
@@ -29,12 +29,12 @@ const (
 	Each = "each" // every one of them, in a search that compares them
 )
 
-// IsOpen reports whether a name leaves the choice among all engines; an empty one does.
+// IsOpen reports whether a name leaves the choice of the engine open; an empty one does.
 func IsOpen(name string) bool {
 	return name == "" || strings.EqualFold(name, Any) || strings.EqualFold(name, Each)
 }
 
-// Choices are the engines of a name: all of them where it leaves the choice.
+// Choices are the engines that a name stands for.
 func Choices(name string) ([]*Engine, error) {
 	if IsOpen(name) {
 		return All(), nil
@@ -46,7 +46,7 @@ func Choices(name string) ([]*Engine, error) {
 	return []*Engine{e}, nil
 }
 
-// Names are the names of engines, with those for any and for none.
+// Names of engines, with those for any and for none.
 func Names() []string {
 	out := []string{Any}
 	for _, e := range engines {
@@ -55,8 +55,8 @@ func Names() []string {
 	return append(out, Generic.Name)
 }
 
-// Apply is the deployment as the engine runs it: the one place where facts of an engine enter a deployment. Where no engine
-// is assumed, as in the reference tool, only what is left open is filled in.
+// Apply is the deployment as the engine runs it: the only place where facts of an engine enter.
+// Without an engine, as in the reference tool, only open values are filled in.
 func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	d.Pools = slices.Clone(d.Pools)
 	if d.Precision.Cache == 0 {
@@ -64,7 +64,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	}
 	d.Precision.ReadsNarrow = d.Assume.Engine && e.Scheduling.ReadsNarrowCache
 	d.Precision.Library = d.Assume.Engine && e.Scheduling.LibraryProducts
-	d.Precision.PrefillBy, d.Precision.DecodeBy = e.asks(&d, true), e.asks(&d, false)
+	d.Precision.PrefillBy, d.Precision.DecodeBy = e.requestedKernels(&d, true), e.requestedKernels(&d, false)
 	d.Precision.BlockKernels = plan.Kernels{}
 	if p, told := e.Products[d.Told.Products]; told && d.Assume.Engine {
 		d.Precision.BlockKernels = plan.Kernels{TFlops: p.TFlops, N: p.N, K: p.K, Seconds: p.Seconds}
@@ -80,8 +80,8 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	return d
 }
 
-// scheduling is how a server schedules that is told what the deployment says. With data-parallel attention prompts do not wait for
-// others to fill a step (tensorrt_llm/_torch/pyexecutor/py_executor.py, _schedule).
+// scheduling with the launch settings of the deployment. With data-parallel attention prompts do
+// not wait to fill a step (tensorrt_llm/_torch/pyexecutor/py_executor.py, _schedule).
 func (e *Engine) scheduling(d *deploy.Deployment) deploy.Scheduling {
 	out := d.Told.Of(e.launched(d))
 	if p := d.Of(op.Prefill); p != nil && replicated(shape(d, p)) {
@@ -90,7 +90,7 @@ func (e *Engine) scheduling(d *deploy.Deployment) deploy.Scheduling {
 	return out
 }
 
-// launched is how a server schedules that is told nothing.
+// launched is the scheduling without launch settings.
 func (e *Engine) launched(d *deploy.Deployment) deploy.Scheduling {
 	out := e.Scheduling.Scheduling
 	if p := d.Of(op.Decode); p != nil && p.Plan.Drafts > 0 && e.Scheduling.DraftSequences > 0 && d.Assume.Engine {
@@ -99,7 +99,7 @@ func (e *Engine) launched(d *deploy.Deployment) deploy.Scheduling {
 	return out
 }
 
-// Behaviour is what the engine does with the plan of a pool: nothing in particular where no engine is assumed.
+// Behaviour is what the engine does with the plan of a pool; zero without an engine.
 func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour {
 	if !d.Assume.Engine {
 		return plan.Behaviour{}
@@ -139,7 +139,7 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 	}
 }
 
-// promptLaunch is the seconds that each operator of a step with prompts takes to launch that is too long to be captured.
+// promptLaunch is the launch time per operator of prompt steps too long to be captured.
 func (s *Scheduling) promptLaunch(m *model.Model) float64 {
 	if sparseLatent(m) {
 		return cmp.Or(s.CompiledLaunchSeconds, s.PromptLaunchSeconds)
@@ -152,7 +152,7 @@ func sparseLatent(m *model.Model) bool {
 	return m.Attention.Kind == model.Latent && m.Attention.IndexTopK > 0
 }
 
-// Padded is the tokens of a decode step of so many as it runs: those of the next larger graph, if it is captured as one.
+// Padded is the tokens of a decode step when padded to the next larger captured graph.
 func (s *Scheduling) Padded(tokens int) int {
 	if s.CapturesBy != "tokens" || tokens > s.CapturedPrompts {
 		return tokens
@@ -166,8 +166,8 @@ func (s *Scheduling) Padded(tokens int) int {
 	return (tokens + 15) / 16 * 16
 }
 
-// sharedBeside is the most tokens of a step whose shared experts run beside the routed ones, as far as it is known: in models with
-// indexers.
+// sharedBeside is the most tokens of a step whose shared experts run beside the routed ones; known
+// only for models with indexers.
 func (s *Scheduling) sharedBeside(m *model.Model) int {
 	if m.Attention.IndexTopK == 0 {
 		return 0
@@ -175,8 +175,9 @@ func (s *Scheduling) sharedBeside(m *model.Model) int {
 	return s.SharedBeside
 }
 
-// gathered reports whether experts see the tokens of all ranks. Tensor-parallel ranks have all tokens of their replica, and slices
-// of all experts need all tokens: only between replicas is there something to send.
+// gathered reports whether experts see the tokens of all ranks. Tensor-parallel ranks have all
+// tokens of their replica and slices of all experts, so only different replicas have something to
+// send.
 func (e *Engine) gathered(u *unit, p *deploy.Pool) bool {
 	if !u.moe || !u.fits {
 		return false
@@ -196,7 +197,7 @@ func (s *Scheduling) reduced(u *unit, gathered bool) plan.Reduced {
 	return map[string]plan.Reduced{"always": plan.AllSteps, "prefill": plan.PromptSteps}[s.GathersByAllReduce]
 }
 
-// slowdowns are those of the exchanges of prompts and of tokens that decode.
+// slowdowns of the exchanges of prompt and decode tokens.
 func (s *Scheduling) slowdowns(u *unit, sys *hardware.System, gathered bool) (prefill, decode plan.Slowdown) {
 	if !u.moe || gathered || sys == nil {
 		return prefill, decode
@@ -206,7 +207,7 @@ func (s *Scheduling) slowdowns(u *unit, sys *hardware.System, gathered bool) (pr
 	return slowdown(s.SlowPrefill, nodes), slowdown(s.SlowDecode, nodes)
 }
 
-// sequenceFrom is the tokens from which on steps are spread over tensor-parallel ranks; 0: all are, or none.
+// sequenceFrom is the least tokens of steps with sequence parallelism; 0: all are, or none.
 func (e *Engine) sequenceFrom(u *unit) int {
 	if !u.Plan.SequenceParallel || e.Sequence == nil {
 		return 0
@@ -215,13 +216,13 @@ func (e *Engine) sequenceFrom(u *unit) int {
 	return e.Sequence.RankBytes * u.tp / (u.Shape.Hidden * element)
 }
 
-// fusesIndex reports whether the indexer of sparse attention has no small kernels of its own on a chip.
+// fusesIndex reports whether the indexer of sparse attention is fused on a chip.
 func (s *Scheduling) fusesIndex(sys *hardware.System) bool {
 	return s.FusesIndex != "" && (sys == nil || sys.Maker == "" || sys.Maker == s.FusesIndex)
 }
 
-// capturedDecode is the most tokens of a decode step of all replicas that is captured, and the seconds that each operator of a
-// longer one takes to launch; 0 and 0: all are captured.
+// capturedDecode is the most tokens of a captured decode step over all replicas, and the launch
+// time per operator of a longer one; 0 and 0: all are captured.
 func (s *Scheduling) capturedDecode(u *unit, sys *hardware.System, gathered bool) (tokens int, launch float64) {
 	replicas, most := max(1, u.Plan.Attention.DP), s.capturedTokens(sys)
 	switch {
@@ -236,7 +237,7 @@ func (s *Scheduling) capturedDecode(u *unit, sys *hardware.System, gathered bool
 	case s.LargestGraph > 0:
 		tokens = graphSize(cmp.Or(u.Told.Sequences, s.Sequences), u.drafting(), s.LargestGraph) * replicas
 	case s.CapturesBy == "tokens" && u.Shape.Hyper():
-		// Nothing compiles these models, so that what is not captured is launched from Python.
+		// These models are not compiled, so uncaptured operators are launched from Python.
 		return s.CapturedPrompts * replicas, s.PromptLaunchSeconds
 	default:
 		return 0, 0
@@ -244,7 +245,7 @@ func (s *Scheduling) capturedDecode(u *unit, sys *hardware.System, gathered bool
 	return tokens, s.LaunchSeconds
 }
 
-// capturedTokens is the most tokens of a decode step that is captured on a chip; 0: all are.
+// capturedTokens is the most tokens of a captured decode step on a chip; 0: all are captured.
 func (s *Scheduling) capturedTokens(sys *hardware.System) int {
 	if s.LargeCapturedTokens > 0 && sys != nil && sys.Memory.GiB > s.LargeGiB {
 		return s.LargeCapturedTokens
@@ -252,8 +253,8 @@ func (s *Scheduling) capturedTokens(sys *hardware.System) int {
 	return s.CapturedTokens
 }
 
-// capturedPrompts is the most tokens of a step with prompts of all replicas that is captured. Graphs of tokens, and not of sequences,
-// hold prompts, too.
+// capturedPrompts is the most tokens of a captured step with prompts over all replicas. Graphs that
+// count tokens rather than sequences hold prompts, too.
 func (s *Scheduling) capturedPrompts(t *deploy.Told, decode, replicas int) int {
 	switch {
 	case s.LargestGraph > 0:
@@ -264,9 +265,10 @@ func (s *Scheduling) capturedPrompts(t *deploy.Told, decode, replicas int) int {
 	return cmp.Or(t.CapturedPrompts, s.CapturedPrompts) * replicas
 }
 
-// graphSize is the tokens of the largest decode step that vLLM captures a graph of, where so many sequences of so many tokens may run and
-// no graph has more than most: of 1, 2, 4, multiples of 8 below 256 and of 16 from there on (vllm/config/vllm.py, _set_cudagraph_sizes),
-// made whole sequences (vllm/config/compilation.py, adjust_cudagraph_sizes_for_spec_decode).
+// graphSize is the tokens of the largest decode step that vLLM captures, with no graph above most:
+// of 1, 2, 4, multiples of 8 below 256 and of 16 from there on (vllm/config/vllm.py,
+// _set_cudagraph_sizes), rounded to full sequences (vllm/config/compilation.py,
+// adjust_cudagraph_sizes_for_spec_decode).
 func graphSize(sequences, tokens, most int) int {
 	limit := min(sequences*tokens, most)
 	step := 16
@@ -288,8 +290,8 @@ func graphSize(sequences, tokens, most int) int {
 	return size / tokens * tokens
 }
 
-// gathers reports whether a server gathers tokens that it could send. Processors that share no memory over NVLink beyond a node
-// have nothing better in TensorRT-LLM.
+// gathers reports whether a server gathers tokens that it could send. Without NVLink across nodes,
+// TensorRT-LLM has nothing better.
 func (e *Engine) gathers(u *unit, sys *hardware.System) bool {
 	switch e.Scheduling.GathersExperts {
 	case "always":
@@ -305,8 +307,8 @@ func (e *Engine) gathers(u *unit, sys *hardware.System) bool {
 // usualNode is the processors of a node whose NVLink ends at its border.
 const usualNode = 8
 
-// cacheBytes is what an element of the KV cache takes where nobody says: as much as 16 bits, or 8 bits besides quantised
-// weights where the engine does so on all systems of the deployment.
+// cacheBytes is the default size of a cache element: 16 bits, or 8 bits besides quantised weights
+// where the engine does so on all systems of the deployment.
 func (e *Engine) cacheBytes(d *deploy.Deployment) float64 {
 	quantised := d.Precision.Narrowest() < 2
 	for i := range d.Pools {
@@ -318,7 +320,7 @@ func (e *Engine) cacheBytes(d *deploy.Deployment) float64 {
 	return 2
 }
 
-// fuses reports whether norms write what products of a precision read.
+// fuses reports whether norms write the inputs of products in their precision.
 func (s *Scheduling) fuses(p *plan.Precision) bool {
 	switch s.FusesQuantization {
 	case "8 bits":
@@ -329,7 +331,7 @@ func (s *Scheduling) fuses(p *plan.Precision) bool {
 	return false
 }
 
-// narrowCache reports whether servers of quantised weights, with scales of blocks or one, keep an FP8 cache on a system.
+// narrowCache reports whether servers of quantised weights keep an FP8 cache on a system.
 func (s *Scheduling) narrowCache(sys *hardware.System, blocks bool) bool {
 	_, fp4 := sys.Matrix["float4"]
 	switch s.QuantizedCache {

@@ -15,10 +15,10 @@ import (
 	"throughline/model"
 )
 
-// Attention is the attention backends of an engine: those that it has, and those that it takes unless it is told.
+// Attention is the attention backends of an engine and its defaults.
 type Attention struct {
-	Backends map[string]AttentionBackend `json:"backends" required:"true"` // by the name that its option has for them
-	Defaults []AttentionDefault          `json:"defaults" required:"true"` // the first whose chips they are
+	Backends map[string]AttentionBackend `json:"backends" required:"true"` // by the engine's name for them
+	Defaults []AttentionDefault          `json:"defaults" required:"true"` // the first that covers the chip
 	Versions map[string]Version          `json:"versions"`
 	Source   string                      `json:"source" required:"true" nonempty:"true"`
 	file     document.Value
@@ -26,29 +26,29 @@ type Attention struct {
 
 // AttentionBackend is one of them.
 type AttentionBackend struct {
-	Family string `json:"family" required:"true"` // what it is called whatever the engine
-	// Prefill and Decode are the kernels that it runs, by the names that tables of measurements have for their software, the first
-	// that was measured on a chip; none: of that phase it does not decide.
+	Family string `json:"family" required:"true"` // its name across engines
+	// Prefill and Decode name the software of its kernels as in tables of measurements; the first
+	// measured on a chip counts. None: it does not cover that phase.
 	Prefill []string `json:"prefill"`
 	Decode  []string `json:"decode"`
-	// Grouped and Latent are the generations of chips that it runs such attention on.
+	// Grouped and Latent are the generations of chips that run such attention with it.
 	Grouped []string `json:"grouped"`
 	Latent  []string `json:"latent"`
-	Pages   []int    `json:"pages"`  // tokens of a page of the cache; none: any
-	Source  string   `json:"source"` // where it is another than that of all
+	Pages   []int    `json:"pages"`  // tokens per cache page; none: any
+	Source  string   `json:"source"` // if it differs from that of all
 }
 
-// AttentionDefault is what an engine takes unless it is told, on chips of some generations.
+// AttentionDefault is the default backend on chips of some generations.
 type AttentionDefault struct {
 	Chips   []string `json:"chips" required:"true"`
 	Grouped string   `json:"grouped" required:"true"`
 	Latent  string   `json:"latent" required:"true"`
 }
 
-// anyChip stands for all generations, and for chips of none that is known.
+// anyChip stands for all generations, and for chips of unknown ones.
 const anyChip = "any"
 
-// generation of a chip, empty where it is not known.
+// generation of a chip; empty if unknown.
 func generation(s *hardware.System) string {
 	if s == nil {
 		return ""
@@ -56,7 +56,6 @@ func generation(s *hardware.System) string {
 	return s.Generation
 }
 
-// readAttention is the backends of an engine.
 func readAttention(name string) Attention {
 	return decodeAttention(parse(path.Join("data/attention", name+".json")))
 }
@@ -81,7 +80,7 @@ func (a Attention) at(version string) Attention {
 	return out
 }
 
-// on are the generations of chips that a backend runs a kind of attention on.
+// on is the generations of chips that run a kind of attention with the backend.
 func (b AttentionBackend) on(latent bool) []string {
 	if latent {
 		return b.Latent
@@ -89,7 +88,7 @@ func (b AttentionBackend) on(latent bool) []string {
 	return b.Grouped
 }
 
-// runOn reports whether chips of some generations include one. One whose generation is not known has what there is.
+// runOn reports whether generations include a chip; one of unknown generation has what any has.
 func runOn(generations []string, s *hardware.System) bool {
 	g := generation(s)
 	return len(generations) > 0 && (g == "" || slices.Contains(generations, anyChip) || slices.Contains(generations, g))
@@ -98,8 +97,8 @@ func runOn(generations []string, s *hardware.System) bool {
 // runs reports whether a backend runs a kind of attention on a chip.
 func (b AttentionBackend) runs(latent bool, s *hardware.System) bool { return runOn(b.on(latent), s) }
 
-// find is the backend that a name means for a kind of attention: one of the engine's own, in any case of letters, or of the family
-// of that name.
+// find is the backend of a name for a kind of attention: the engine's own name, in any case, or a
+// family.
 func (a *Attention) find(name string, latent bool) (string, *AttentionBackend) {
 	best := ""
 	for _, own := range slices.Sorted(maps.Keys(a.Backends)) {
@@ -118,12 +117,12 @@ func (a *Attention) find(name string, latent bool) (string, *AttentionBackend) {
 	return best, &b
 }
 
-// usual is what the engine takes on a chip unless it is told; empty: not known.
+// usual is the default backend on a chip; empty if unknown.
 func (a *Attention) usual(latent bool, s *hardware.System) string {
 	return a.usualOf(latent, generation(s))
 }
 
-// usualOf is what it takes on chips of a generation.
+// usualOf is the default backend on chips of a generation.
 func (a *Attention) usualOf(latent bool, g string) string {
 	for _, d := range a.Defaults {
 		if slices.Contains(d.Chips, anyChip) || g != "" && slices.Contains(d.Chips, g) {
@@ -136,26 +135,26 @@ func (a *Attention) usualOf(latent bool, g string) string {
 	return ""
 }
 
-// unasked reports whether kernels of a chip that nobody asks for are those of the backend that the engine takes by itself: they were
-// measured on that chip, or on one where it takes the same.
-func (a *Attention) unasked(latent bool, s *hardware.System) bool {
+// measuredDefault reports whether the default kernels of a chip are those of the engine's default
+// backend: measured on that chip, or on one with the same default.
+func (a *Attention) measuredDefault(latent bool, s *hardware.System) bool {
 	return s == nil || s.Kernels == nil || s.Has(s.Kernels) || a.usualOf(latent, hardware.GenerationOf(s.Kernels.System)) == a.usual(latent, s)
 }
 
-// asks is the software whose kernels a deployment asks for in a phase, on all of its chips: those of the backend that it is told, and
-// of those only as far as they were measured that the engine takes by itself, which is no wish.
-func (e *Engine) asks(d *deploy.Deployment, prefill bool) string {
+// requestedKernels is the software whose kernels a deployment requests in a phase on all of its
+// chips: those of the backend that is set, or of the engine's default as far as they were measured.
+func (e *Engine) requestedKernels(d *deploy.Deployment, prefill bool) string {
 	if !d.Assume.Engine {
 		return ""
 	}
 	latent := isLatent(d.Model)
 	told := d.Told.Backend(prefill)
 	name, b := e.Attention.find(told, latent)
-	asked := ""
+	requested := ""
 	for i := range d.Pools {
 		s := d.Pools[i].System
 		usual := e.Attention.usual(latent, s)
-		itself := told == "" || usual == name && e.Attention.unasked(latent, s)
+		itself := told == "" || usual == name && e.Attention.measuredDefault(latent, s)
 		of := b
 		if itself {
 			if usual == "" {
@@ -169,18 +168,18 @@ func (e *Engine) asks(d *deploy.Deployment, prefill bool) string {
 		}
 		this := strings.Join(of.kernels(prefill), "|")
 		if itself {
-			asked := kernel.Asked(kernel.IfMeasured + this)
-			if this == "" || s == nil || s.Kernels == nil || !s.Kernels.Differs(asked, prefill) {
+			optional := kernel.Asked(kernel.IfMeasured + this)
+			if this == "" || s == nil || s.Kernels == nil || !s.Kernels.Differs(optional, prefill) {
 				return ""
 			}
-			this = string(asked)
+			this = string(optional)
 		}
-		if i > 0 && this != asked {
+		if i > 0 && this != requested {
 			return ""
 		}
-		asked = this
+		requested = this
 	}
-	return asked
+	return requested
 }
 
 func (b AttentionBackend) kernels(prefill bool) []string {
@@ -192,7 +191,7 @@ func (b AttentionBackend) kernels(prefill bool) []string {
 
 func isLatent(m *model.Model) bool { return m.Attention.Kind == model.Latent }
 
-// refusedAttention says why the engine does not run the attention that a server is told to take, on a chip; empty: it does.
+// refusedAttention says why the engine does not run the requested attention on a chip.
 func (e *Engine) refusedAttention(u unit, s *hardware.System) (out []string) {
 	latent := isLatent(u.Shape)
 	var said []string
@@ -223,8 +222,9 @@ func (e *Engine) refusedAttention(u unit, s *hardware.System) (out []string) {
 	return out
 }
 
-// Knows says which of the options that a server is told the engine does not know on a chip, whatever the plan and the attention.
-func (e *Engine) Knows(t *deploy.Told, s *hardware.System) error {
+// CheckSettings says which launch settings the engine lacks on a chip, whatever the plan and the
+// attention.
+func (e *Engine) CheckSettings(t *deploy.Told, s *hardware.System) error {
 	var out []error
 	for _, option := range e.unknown(t) {
 		out = append(out, fmt.Errorf("%s %s has no option %s", e.Title, e.Options.Version, option))
@@ -238,13 +238,13 @@ func (e *Engine) Knows(t *deploy.Told, s *hardware.System) error {
 			}
 		}
 	}
-	return document.Join(append(out, e.knowsProducts(t.Products, s))...)
+	return document.Join(append(out, e.checkProducts(t.Products, s))...)
 }
 
-// ProductsOption is the option for the kernels of products of blocks, which SGLang has.
+// ProductsOption is SGLang's option for the kernels of block-scaled products.
 const ProductsOption = "fp8-gemm-backend"
 
-// ProductNames are those kernels of all engines.
+// ProductNames are those kernels over all engines.
 func ProductNames() (out []string) {
 	for _, e := range engines {
 		out = append(out, slices.Sorted(maps.Keys(e.Products))...)
@@ -252,8 +252,9 @@ func ProductNames() (out []string) {
 	return out
 }
 
-// knowsProducts says why a server of the engine does not take the kernels of products that it is told on a chip, or why they have no price.
-func (e *Engine) knowsProducts(name string, s *hardware.System) error {
+// checkProducts says why the engine does not support these product kernels on a chip, or lacks a
+// price.
+func (e *Engine) checkProducts(name string, s *hardware.System) error {
 	if name == "" {
 		return nil
 	}
@@ -312,7 +313,7 @@ func AllAttentionNames() []string {
 	return slices.Compact(out)
 }
 
-// CheckAttention says what is wrong with the name of a backend, whatever the engine.
+// CheckAttention validates the name of a backend for any engine.
 func CheckAttention(name string) error {
 	all := AllAttentionNames()
 	if slices.ContainsFunc(all, func(n string) bool { return strings.EqualFold(n, name) }) {
@@ -328,7 +329,7 @@ type AttentionOption struct {
 	of      func(*deploy.Told) *string
 }
 
-// AttentionOptions are the options of engines that choose them.
+// AttentionOptions of all engines.
 var AttentionOptions = []AttentionOption{
 	{"attention-backend", map[string]string{"sglang": "attention-backend", "vllm": "attention-backend", "trtllm": "attn_backend"},
 		func(t *deploy.Told) *string { return &t.Attention }},
@@ -338,7 +339,7 @@ var AttentionOptions = []AttentionOption{
 		func(t *deploy.Told) *string { return &t.DecodeAttention }},
 }
 
-// TellAttention sets an option that chooses backends by one of its names; false: it is none.
+// TellAttention sets an option that chooses backends; false if there is none of that name.
 func TellAttention(t *deploy.Told, option, backend string) bool {
 	for _, o := range AttentionOptions {
 		if o.Setting == option || strings.ReplaceAll(o.Setting, "-", "_") == option || slices.Contains(slices.Collect(maps.Values(o.Names)), option) {
@@ -349,7 +350,7 @@ func TellAttention(t *deploy.Told, option, backend string) bool {
 	return false
 }
 
-// backend is the value of an option that a server is started with: the engine's own name for what it is told.
+// backend is the engine's own name for a requested backend.
 func (e *Engine) backend(u unit, told string) string {
 	own, _ := e.Attention.find(told, isLatent(u.Shape))
 	return cmp.Or(own, told)

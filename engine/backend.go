@@ -1,6 +1,6 @@
 package engine
 
-// API is how requests and answers are written.
+// API is the format of requests and answers.
 type API int
 
 const (
@@ -9,7 +9,7 @@ const (
 	Generate               // SGLang's own
 )
 
-// Path is where requests go.
+// Path of requests.
 func (a API) Path() string {
 	return map[API]string{Completions: "/v1/completions", Chat: "/v1/chat/completions", Generate: "/generate"}[a]
 }
@@ -18,13 +18,13 @@ func (a API) Path() string {
 type Backend struct {
 	Name  string
 	API   API
-	Port  int    // where it usually listens
-	Flush string // path that empties its prefix cache; empty: there is none
-	Info  string // path that tells how it was started; empty: there is none
+	Port  int    // default
+	Flush string // path that empties its prefix cache, if any
+	Info  string // path of its launch settings, if any
 }
 
-// Backends are those of sglang.bench_serving that generate text over HTTP, and openai for any other server. Source:
-// sgl-project/sglang, python/sglang/benchmark/serving.py.
+// Backends of sglang.bench_serving that generate text over HTTP, and openai for any other server.
+// Source: sgl-project/sglang, python/sglang/benchmark/serving.py.
 var Backends = []Backend{
 	{"sglang", Generate, 30000, "/flush_cache", "/server_info"},
 	{"sglang-native", Generate, 30000, "/flush_cache", "/server_info"},
@@ -38,7 +38,6 @@ var Backends = []Backend{
 	{"openai-chat", Chat, 8000, "", ""},
 }
 
-// BackendNames are what they are called.
 func BackendNames() (out []string) {
 	for i := range Backends {
 		out = append(out, Backends[i].Name)
@@ -46,7 +45,6 @@ func BackendNames() (out []string) {
 	return out
 }
 
-// FindBackend finds one by its name.
 func FindBackend(name string) (*Backend, bool) {
 	for i := range Backends {
 		if Backends[i].Name == name {

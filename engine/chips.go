@@ -13,7 +13,7 @@ import (
 	"throughline/model"
 )
 
-// Chip is what an engine does with weights on the chips of a generation, by format.
+// Chip is how an engine treats weight formats on chips of a generation.
 type Chip struct {
 	Native    []string          `json:"native" required:"true" enum:"bf16,fp8,fp8_block,int8,fp4,mxfp4,int4,w4a8"`    // multiplied as they are
 	Converted []string          `json:"converted" required:"true" enum:"bf16,fp8,fp8_block,int8,fp4,mxfp4,int4,w4a8"` // in 16 bits
@@ -24,7 +24,7 @@ type Chip struct {
 // weightKind is a format of weights that engines tell apart.
 type weightKind struct {
 	name, title string
-	setting     string // the number format that asks for it
+	setting     string // number format that requests it
 	bytes       float64
 }
 
@@ -33,7 +33,7 @@ var weightKinds = []weightKind{
 	{"fp8", "FP8", "fp8", 1}, {"fp8_block", "FP8 of blocks", "fp8_block", 1}, {"int8", "INT8", "int8", 1}, {"bf16", "BF16", "bf16", 2},
 }
 
-// kindOfWeights is the format of the weights of a server among those; nil: none of them.
+// kindOfWeights is the format of a server's weights; nil for none of these.
 func (u *unit) kindOfWeights() *weightKind {
 	name := u.weights
 	switch {
@@ -50,7 +50,7 @@ func (u *unit) kindOfWeights() *weightKind {
 	return nil
 }
 
-// narrowInputs reports whether weights of four bits are multiplied with activations of eight.
+// narrowInputs reports whether four-bit weights are multiplied with eight-bit activations.
 func (u *unit) narrowInputs() bool {
 	for m := range model.ModuleCount {
 		if p := u.Precision.Of(m); p.Weight < 1 && p.Activation == 1 {
@@ -60,11 +60,11 @@ func (u *unit) narrowInputs() bool {
 	return false
 }
 
-// treatment is what becomes of weights.
+// treatment of weights by kernels.
 type treatment int
 
 const (
-	native    treatment = iota // multiplied as they are, or nothing is known of the chip
+	native    treatment = iota // multiplied as stored, or unknown chip
 	converted                  // unpacked to 16 bits by the kernels that multiply them
 	notRun
 )
@@ -79,10 +79,10 @@ func (c *Chip) does(format string) treatment {
 	return notRun
 }
 
-// weightsOn is what becomes of weights on a chip. One of no generation that is known runs what the engine runs on any.
+// weightsOn is how weights are treated on a chip; unknown generations run what any runs.
 func (e *Engine) weightsOn(s *hardware.System, w *weightKind) treatment {
 	if w == nil || len(e.Chips) == 0 {
-		return native // which other rules refuse
+		return native // other rules refuse these
 	}
 	if c, ok := e.Chips[generation(s)]; ok {
 		return c.does(w.name)
@@ -117,7 +117,7 @@ func (e *Engine) refusedChip(s *hardware.System) []string {
 	return []string{fmt.Sprintf("%s does not run on %s (%s)", e.Title, s.Name, s.Generation)}
 }
 
-// whereRun says which engines run weights on a chip; if none does, which chips this one runs them on.
+// whereRun says which engines run weights on a chip, or else on which chips this one does.
 func (e *Engine) whereRun(s *hardware.System, w *weightKind) string {
 	var others, chips []string
 	for _, other := range engines {
@@ -139,7 +139,8 @@ func (e *Engine) whereRun(s *hardware.System, w *weightKind) string {
 	return fmt.Sprintf("it runs %s on %s", w.title, strings.Join(chips, ", "))
 }
 
-// refusedWeights says that the engine does not run weights on a chip, and what comes nearest: other weights there, and these elsewhere.
+// refusedWeights says that the engine does not run weights on a chip, and names the nearest
+// alternatives.
 func (e *Engine) refusedWeights(s *hardware.System, w *weightKind) string {
 	who := fmt.Sprintf("%s %s", e.Title, e.Options.Version)
 	c, known := e.Chips[generation(s)]
@@ -153,8 +154,8 @@ func (e *Engine) refusedWeights(s *hardware.System, w *weightKind) string {
 	return fmt.Sprintf("%s; nearest there: weights %s; %s", why, c.nearest(w).setting, e.whereRun(s, w))
 }
 
-// nearest is the weights that are run on a chip whose bytes are most like those of others, multiplied as they are if there are two. All
-// chips run those of 16 bits.
+// nearest is the supported weights of most similar size, preferably multiplied as stored. All chips
+// run 16 bits.
 func (c *Chip) nearest(w *weightKind) *weightKind {
 	var best *weightKind
 	far := func(k *weightKind) float64 { return math.Abs(math.Log(k.bytes / w.bytes)) }
@@ -167,8 +168,8 @@ func (c *Chip) nearest(w *weightKind) *weightKind {
 	return best
 }
 
-// Notes are what is to be known first of a deployment as an engine runs it: which chips exchange data in a way that is not that of all their
-// hosts, and which weights are not multiplied as they are stored.
+// Notes say which chips exchange data in a way that not all their hosts do, and which weights are
+// not multiplied as stored.
 func Notes(d *deploy.Deployment) (out []string) {
 	e, err := Find(d.Engine.Name)
 	if err != nil || !d.Assume.Engine {
@@ -191,5 +192,5 @@ func Notes(d *deploy.Deployment) (out []string) {
 			out = append(out, fmt.Sprintf("%s does not multiply %s: weights are stored so, and multiplied in 16 bits", s.Name, w.title))
 		}
 	}
-	return once(out)
+	return unique(out)
 }

@@ -10,25 +10,25 @@ import (
 	"throughline/op"
 )
 
-// Framework runs models operator by operator, launched one by one by the host, where an engine has fused kernels in graphs. It
+// Framework launches models operator by operator from the host, without fused kernels or graphs. It
 // serves no requests: a batch is prefilled and decoded to its end.
 type Framework struct {
 	Name  string `json:"name" required:"true"`
 	Title string `json:"title" required:"true"`
 
-	LaunchSeconds float64 `json:"launch_seconds" required:"true" range:"[0,1]"` // of the host, for each kernel
-	// Cache is what becomes of keys and values at a step: they are copied with the new ones, or these are written beside them.
+	LaunchSeconds float64 `json:"launch_seconds" required:"true" range:"[0,1]"` // of the host, per kernel
+	// Cache: a step copies keys and values with the new ones, or writes these beside them.
 	Cache  string `json:"cache" required:"true" enum:"copied,written"`
-	Logits string `json:"logits" required:"true" enum:"all,last"` // of a prompt, the tokens that the output projection sees
-	// Operators that are kernels of their own, by name; Gated: in models with a gated feed-forward block, which have rotary
-	// positions and RMS norms.
+	Logits string `json:"logits" required:"true" enum:"all,last"` // prompt tokens that the output projection sees
+	// Operators that are kernels of their own; Gated: in models with gated feed-forward blocks,
+	// which have rotary positions and RMS norms.
 	Operators map[string]Unfused `json:"operators" required:"true"`
 	Gated     map[string]Unfused `json:"gated_operators" required:"true"`
 
 	Sources map[string]string `json:"sources" required:"true"`
 }
 
-// Unfused is an operator as so many kernels, which together read and write so many elements for each of its result.
+// Unfused is an operator as several kernels, with the elements they move per element of the result.
 type Unfused struct {
 	Kernels  float64 `json:"kernels" required:"true" range:"[1,1000]"`
 	Elements float64 `json:"elements" required:"true" range:"[0,1e6]"`
@@ -48,7 +48,7 @@ func loadFrameworks(names ...string) (out []*Framework) {
 	return out
 }
 
-// Runners are the names that FindRunner knows: frameworks, and that of no engine.
+// Runners are the names of frameworks, and that of no engine.
 func Runners() (out []string) {
 	for _, f := range frameworks {
 		out = append(out, f.Name)
@@ -56,7 +56,7 @@ func Runners() (out []string) {
 	return append(out, Generic.Name)
 }
 
-// FindRunner is the framework of a name; nil for no engine, whose kernels are fused and whose steps take no time of a host.
+// FindRunner is the framework of a name; nil for no engine: fused kernels without a host.
 func FindRunner(name string) (*Framework, error) {
 	for _, f := range frameworks {
 		if f.Name == name {

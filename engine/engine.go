@@ -1,5 +1,5 @@
-// Package engine knows what the inference engines SGLang, vLLM and TensorRT-LLM can run, and the launch arguments that
-// express a deployment for them. The facts are data: the options that a version has, and what it supports.
+// Package engine describes what SGLang, vLLM and TensorRT-LLM can run, and the launch arguments of
+// a deployment for them. The facts are data: the options of a version, and what it supports.
 package engine
 
 import (
@@ -23,7 +23,7 @@ const (
 	No      Support = "no"
 )
 
-// Capability is what an engine does about a feature.
+// Capability of an engine for a feature.
 type Capability struct {
 	Support Support `json:"support" required:"true" enum:"yes,partial,no"`
 	Remark  string  `json:"remark" required:"true"`
@@ -32,120 +32,126 @@ type Capability struct {
 
 // Format is how an engine reads weights of a number format.
 type Format struct {
-	Option string `json:"option"` // value of --quantization; empty if the checkpoint says it
-	// WhileLoading: the engine makes such weights of those of 16 bits; otherwise it needs a checkpoint that has them.
+	Option string `json:"option"` // value of --quantization; empty if the checkpoint implies it
+	// WhileLoading: the engine quantises 16-bit weights; otherwise it needs such a checkpoint.
 	WhileLoading bool `json:"while_loading"`
-	// Always: the option is needed for a checkpoint that has such weights, too.
+	// Always: the option is needed for a quantised checkpoint, too.
 	Always bool   `json:"always"`
 	Remark string `json:"remark"`
 }
 
-// Scheduling is the facts of an engine that decide how it serves requests, with their sources.
+// Scheduling is the facts that decide how an engine serves requests, with their sources.
 type Scheduling struct {
 	deploy.Scheduling
 
-	// QuantizedCache: where the cache of quantised weights is FP8. Kernels that read it well came with the processors that
-	// have FP4; weights with one scale come with a scale of the cache, those with scales of blocks do not.
+	// QuantizedCache: where the cache of quantised weights is FP8. Kernels that read it well came
+	// with FP4 processors; weights with one scale come with a cache scale, block-scaled ones do
+	// not.
 	QuantizedCache string `json:"quantized_cache" required:"true" enum:"always,one scale or fp4,with fp4,never"`
-	// ReadsNarrowCache: kernels of its own read a cache of 8 bits, in half the time of one of 16, where those that other
-	// engines run on a chip convert it first.
+	// ReadsNarrowCache: its own kernels read an 8-bit cache in half the time of a 16-bit one, where
+	// those of other engines on a chip convert it first.
 	ReadsNarrowCache bool `json:"reads_narrow_cache" required:"true"`
-	// LibraryProducts: products of 8 bits with one scale run in the library of those of 16, cuBLAS, and not in kernels of its own.
+	// LibraryProducts: 8-bit products with one scale run in cuBLAS, as 16-bit ones do.
 	LibraryProducts bool `json:"library_products" required:"true"`
-	// GathersExperts: which servers gather the tokens of data-parallel ranks instead of sending each to its experts.
+	// GathersExperts: servers that gather tokens of data-parallel ranks instead of sending each to
+	// experts.
 	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,in nodes,never"`
-	// GathersByAllReduce: the steps whose tokens are gathered by an all-reduce over a buffer of all of them, and not by an all-gather
-	// and a reduce-scatter.
+	// GathersByAllReduce: steps that gather by an all-reduce over a buffer of all tokens, not by
+	// all-gather and reduce-scatter.
 	GathersByAllReduce string `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
-	// TunesExchange: an exchange for throughput that does not overlap can have more units than its library takes by itself.
+	// TunesExchange: an exchange for throughput without overlap can use more units than by default.
 	TunesExchange bool `json:"tunes_exchange" required:"true"`
-	// FusesQuantization: the products whose inputs norms and activations write narrow. Elsewhere a kernel of its own makes them so.
+	// FusesQuantization: products whose inputs norms and activations write narrow; others need a
+	// kernel.
 	FusesQuantization string `json:"fuses_quantization" required:"true" enum:"8 bits,one scale of 8 bits,never"`
-	// CapturedTokens is the most tokens of a decode step that is captured as one graph, those of all replicas together, in servers
-	// that gather them; the operators of longer ones are launched one by one, each in LaunchSeconds. 0: all are captured, unless a
-	// server is told which; it counts sequences then, or tokens.
-	// On chips with more memory than LargeGiB it is LargeCapturedTokens, where that is said.
+	// CapturedTokens is the most tokens, over all replicas, of a decode step captured as one graph
+	// in servers that gather; longer ones launch each operator in LaunchSeconds. 0: all are
+	// captured, unless a server is told which; then it counts sequences or tokens. On chips with
+	// more memory than LargeGiB it is LargeCapturedTokens, if given.
 	CapturedTokens      int     `json:"captured_tokens"`
 	LargeCapturedTokens int     `json:"large_captured_tokens"`
 	LargeGiB            float64 `json:"large_gib"`
 	CapturesBy          string  `json:"captures_by" required:"true" enum:"sequences,tokens"`
 	LaunchSeconds       float64 `json:"launch_seconds" required:"true"`
-	// CapturedPrompts is the most tokens of a step with prompts that is captured; the operators of longer ones are launched one by one,
-	// each in PromptLaunchSeconds.
+	// CapturedPrompts is the most tokens of a captured step with prompts; longer ones launch each
+	// operator in PromptLaunchSeconds.
 	CapturedPrompts     int     `json:"captured_prompts" required:"true"`
 	PromptLaunchSeconds float64 `json:"prompt_launch_seconds" required:"true"`
-	// CompiledLaunchSeconds is the same of models that a compiler has made, as far as it is known: sparse latent attention; 0: as others.
+	// CompiledLaunchSeconds is the same for compiled models with sparse latent attention; 0: as
+	// others.
 	CompiledLaunchSeconds float64 `json:"compiled_launch_seconds" range:"[0,1]"`
-	// SharedApart: shared experts are not run among the routed ones.
+	// SharedApart: shared experts do not run among the routed ones.
 	SharedApart bool `json:"shared_apart"`
-	// IndexKernels is how many small kernels the indexer of sparse attention has before what makes its queries and key narrow; 0: one. On
-	// the chips of the maker FusesIndex it has none.
+	// IndexKernels is the number of small kernels of a sparse-attention indexer before its queries
+	// and key are quantised; 0: one. On chips of the maker FusesIndex there are none.
 	IndexKernels int    `json:"index_kernels" range:"[0,100]"`
 	FusesIndex   string `json:"fuses_index"`
-	// IndexBytes is the most bytes of scores that an indexer makes of prompts at a time; 0: all at once.
+	// IndexBytes is the most bytes of prompt scores that an indexer makes at a time; 0: unlimited.
 	IndexBytes float64 `json:"index_bytes" range:"[0,1e15]"`
-	// SparsePrompts: every query of a prompt reads what an indexer picked for it, also where that is all there is.
+	// SparsePrompts: prompt queries read what an indexer picked even where that is everything.
 	SparsePrompts bool `json:"sparse_prompts"`
-	// SparseApart: sparse latent attention and the experts behind it have small kernels of their own that are fused elsewhere.
+	// SparseApart: sparse latent attention and the experts behind it have unfused small kernels.
 	SparseApart bool `json:"sparse_apart"`
-	// SharedBeside is the most tokens of a step whose shared experts run beside the routed ones, in models with sparse attention; 0: as
-	// routed ones that all tokens visit.
+	// SharedBeside is the most tokens of a step whose shared experts run beside the routed ones, in
+	// models with sparse attention; 0: as routed ones that all tokens visit.
 	SharedBeside int `json:"shared_beside" range:"[0,1e9]"`
-	// WideRouter: routers multiply in 32 bits where the model asks for it.
+	// WideRouter: routers multiply in 32 bits where the model requires it.
 	WideRouter bool `json:"wide_router"`
-	// SkipsIndex: of prompts no longer than it picks, the indexer makes the keys alone.
+	// SkipsIndex: for prompts no longer than its selection, the indexer makes the keys alone.
 	SkipsIndex bool `json:"skips_index"`
-	// GathersLatents: with sequence parallelism, latent vectors are gathered, and not what they are made of.
+	// GathersLatents: sequence parallelism gathers latent vectors, not their inputs.
 	GathersLatents bool `json:"gathers_latents" required:"true"`
-	// DraftSequences is the sequences that all data-parallel ranks of a server with drafts run at a time where it is told no number;
-	// the commands that are printed here always tell one. 0: as many as without drafts.
+	// DraftSequences is the default sequences over all data-parallel ranks of a server with drafts;
+	// printed commands always set a number. 0: as without drafts.
 	DraftSequences int `json:"draft_sequences"`
-	// UnpreparedSeconds is what the host adds to a step with drafts that it is told not to prepare while the one before runs.
+	// UnpreparedSeconds is the host time of a draft step that is not prepared during the previous
+	// one.
 	UnpreparedSeconds float64 `json:"unprepared_seconds"`
-	// PipelineRest: where layers go that do not divide evenly among the stages of a pipeline, one to each of as many stages.
+	// PipelineRest: which stages take one of the layers that do not divide evenly.
 	PipelineRest string `json:"pipeline_rest" required:"true" enum:"last stages,before the last"`
 
-	// LargestGraph is the most tokens of a step of a replica that is captured as a graph, which holds prompts as well. There is none for
-	// more tokens than a replica may have sequences, with their drafts: graphs are for the largest of the sizes below that. The operators
-	// of longer steps are launched one by one. 0: what is captured is said above.
+	// LargestGraph is the most tokens of a captured step of a replica, prompts included. The
+	// largest graph is the next smaller size to a replica's sequences with their drafts; operators
+	// of longer steps are launched one by one. 0: see above.
 	LargestGraph int `json:"largest_graph"`
-	// SharedLaunches is the kernels of the shared experts of a layer, which run apart from the routed ones.
+	// SharedLaunches is the kernels per layer of shared experts that run apart from the routed
+	// ones.
 	SharedLaunches int `json:"shared_launches"`
-	// PieceSeconds is of the host, for each layer of a captured step whose graphs end at every attention; 0: one graph is the step.
+	// PieceSeconds of the host per layer of a step whose graphs end at every attention; 0: one
+	// graph.
 	PieceSeconds float64 `json:"piece_seconds"`
 	// LaunchesBoth: servers of both phases whose ranks send tokens to experts capture no steps.
 	LaunchesBoth bool `json:"launches_both"`
-	// CopyKernels choose the copies of experts that tokens go to; 0: as many as plans have by themselves.
+	// CopyKernels choose the copies of experts that tokens go to; 0: the default of plans.
 	CopyKernels int `json:"copy_kernels" range:"[0,100]"`
-	// Unfused are the small kernels that there are besides where tokens are sent to experts.
+	// Unfused small kernels where tokens are sent to experts.
 	Unfused UnfusedKernels `json:"unfused"`
-	// SlowPrefill and SlowDecode are how many times as long exchanges of prompts and of tokens that decode take as in the tables, by the
-	// nodes that they join, with fewer first; none: as long.
+	// SlowPrefill and SlowDecode scale the tabulated times of prompt and decode exchanges, by the
+	// nodes that they join, in ascending order; none: 1.
 	SlowPrefill []SlowExchange `json:"slow_prefill"`
 	SlowDecode  []SlowExchange `json:"slow_decode"`
 
 	Sources map[string]string `json:"sources" required:"true"`
-	// Chosen are the facts whose numbers were chosen with the runs in view that predictions are judged by.
+	// Chosen are the numbers chosen with the runs in view that predictions are judged by.
 	Chosen map[string]document.Chosen `json:"chosen"`
 }
 
-// UnfusedKernels is the small kernels around an exchange that most engines fuse with others.
+// UnfusedKernels are small kernels around an exchange that most engines fuse.
 type UnfusedKernels struct {
-	// ScaleRows is the tokens of a rank that each expert turns the scales of, whether they came or not.
+	// ScaleRows is the tokens of a rank whose scales each expert transposes, present or not.
 	ScaleRows float64 `json:"scale_rows" required:"true"`
-	// Transposed is how many times as long what is turned around takes as what is moved in order.
+	// Transposed is the time of a transposing move over that of an ordered one.
 	Transposed float64 `json:"transposed" required:"true"`
 }
 
-// SlowExchange is how many times as long the two directions of an exchange between some nodes take as in the tables.
+// SlowExchange scales the tabulated times of both directions of an exchange between nodes.
 type SlowExchange struct {
 	Nodes    int     `json:"nodes" required:"true" range:"[2,10000]"`
 	Dispatch float64 `json:"dispatch" required:"true" range:"[1,100]"`
 	Combine  float64 `json:"combine" required:"true" range:"[1,100]"`
 }
 
-// slowdown is that of an exchange between some nodes: on a straight line between those that were measured, and as that of the most
-// beyond them.
+// slowdown interpolates linearly between measured numbers of nodes, and is constant beyond them.
 func slowdown(list []SlowExchange, nodes int) plan.Slowdown {
 	for i, x := range list {
 		switch {
@@ -164,8 +170,8 @@ func slowdown(list []SlowExchange, nodes int) plan.Slowdown {
 	return plan.Slowdown{Dispatch: last.Dispatch, Combine: last.Combine}
 }
 
-// Products is kernels of products, and how they fall short of those of the tables: TFLOP/s at most, and seconds at least for weights that
-// they are not tuned for.
+// Products is kernels of products and how they fall short of the tables: TFLOP/s at most, and
+// seconds at least for weights that they are not tuned for.
 type Products struct {
 	Chips      []string `json:"chips" required:"true"` // generations that have them
 	Unmeasured bool     `json:"unmeasured"`
@@ -176,8 +182,8 @@ type Products struct {
 	Source     string   `json:"source" required:"true" nonempty:"true"`
 }
 
-// SequenceSteps are the steps that an engine spreads over tensor-parallel ranks: of models at least so wide, on chips of some generations,
-// with so many bytes of activations for each rank.
+// SequenceSteps are the steps that run with sequence parallelism: of models at least this wide, on
+// chips of some generations, with this many activation bytes per rank.
 type SequenceSteps struct {
 	Hidden    int      `json:"hidden" required:"true"`
 	RankBytes int      `json:"rank_bytes" required:"true"`
@@ -185,39 +191,39 @@ type SequenceSteps struct {
 	Source    string   `json:"source" required:"true" nonempty:"true"`
 }
 
-// Exchange is what the kernels can do that send tokens to their experts.
+// Exchange is what the kernels that send tokens to experts can do.
 type Exchange struct {
-	Ranks  []int  `json:"ranks" required:"true"` // numbers of them
+	Ranks  []int  `json:"ranks" required:"true"` // supported numbers of ranks
 	Source string `json:"source" required:"true" nonempty:"true"`
 }
 
-// Engine is one inference engine in one version.
+// Engine is an inference engine in one version.
 type Engine struct {
 	Name    string   `json:"name" required:"true"`
 	Title   string   `json:"title" required:"true"`
 	Aliases []string `json:"aliases" required:"true"`
 	Program string   `json:"program" required:"true"`
-	// Chips are the generations of chips that it runs on, and what it does with weights there; none: it runs everything everywhere.
+	// Chips are the supported generations and their weights; none: everything runs everywhere.
 	Chips map[string]Chip `json:"chips" required:"true"`
 
 	Weights      map[string]Format     `json:"weights" required:"true" keys:"bf16,fp8,int8,fp4,mxfp4,int4"`
-	Cache        map[string]string     `json:"cache" required:"true" keys:"bf16,fp8,fp4"` // by format, the value of the option
-	Capabilities map[string]Capability `json:"capabilities" required:"true"`              // by key of a feature
+	Cache        map[string]string     `json:"cache" required:"true" keys:"bf16,fp8,fp4"` // option value by format
+	Capabilities map[string]Capability `json:"capabilities" required:"true"`              // by feature key
 	Scheduling   Scheduling            `json:"scheduling" required:"true"`
-	// PrefillExchange is that of prefill servers; nil: any number of ranks.
+	// PrefillExchange of prefill servers; nil: any number of ranks.
 	PrefillExchange *Exchange          `json:"prefill_exchange"`
 	Versions        map[string]Version `json:"versions"`
 	Ports           map[string]Port    `json:"ports"` // by maker of the chip
-	// Products are the kernels of products of blocks that a server can be told to take.
+	// Products are the selectable kernels of block-scaled products.
 	Products map[string]Products `json:"products"`
 
-	// Sequence is when it spreads steps over tensor-parallel ranks, where it is told to; nil: whenever they have prompts.
+	// Sequence is when requested sequence parallelism applies; nil: in all steps with prompts.
 	Sequence *SequenceSteps `json:"sequence"`
 
-	Attention Attention // which backends of attention it has
+	Attention Attention // backends
 
 	Options       Options
-	RouterOptions Options // of the program in front of its servers
+	RouterOptions Options // of the router
 
 	versions func() (map[string]*Engine, error)
 	ports    map[string]*Scheduling // by maker of the chip
@@ -225,24 +231,24 @@ type Engine struct {
 	rules
 }
 
-// rules are what data cannot say of an engine: what it refuses, and how its commands are written.
+// rules are what data cannot express: refusals, and the syntax of commands.
 type rules struct {
 	pairs  func(prefill, decode *plan.Plan) bool // nil: all
 	limits []limit
 	args   []arg
 	later  []arg // of all nodes but the first
 	config []arg // keys of the extra YAML
-	// variables of the environment of servers that have a place
+	// variables of the environment of placed servers
 	variables []arg
 	router    func(*Fleet) *Router // nil: there is none for such servers
 	remarks   []remark
-	// sequences is how many a replica is told to run; nil: its batch.
+	// sequences is the option value for a replica; nil: its batch.
 	sequences func(unit) int
-	// launcher is the program that starts the server on several nodes with one command; nil: the command is run on each.
+	// launcher starts the server on several nodes with one command; nil: the command runs on each.
 	launcher func(unit) string
 }
 
-// Options are the options that exist in a version.
+// Options of a version.
 type Options struct {
 	Version string   `json:"version" required:"true" nonempty:"true"`
 	Source  string   `json:"source" required:"true" nonempty:"true"`
@@ -258,7 +264,7 @@ var engines = load()
 // All lists the engines.
 func All() []*Engine { return slices.Clone(engines) }
 
-// Find returns the engine of a name or alias; behind an @ may be an earlier version.
+// Find returns the engine of a name or alias, optionally followed by @ and an earlier version.
 func Find(name string) (*Engine, error) {
 	if of, version, ok := strings.Cut(name, "@"); ok {
 		e, err := Find(of)
@@ -292,7 +298,7 @@ func load() []*Engine {
 	}
 }
 
-// newEngine is the engine of a name as its files have it.
+// newEngine reads the engine of a name from its files.
 func newEngine(name string, r rules) *Engine {
 	e := &Engine{rules: r, Attention: readAttention(name)}
 	read(path.Join("data/options", name+".json"), &e.Options)
@@ -303,7 +309,7 @@ func newEngine(name string, r rules) *Engine {
 	return e
 }
 
-// parse reads a file that is compiled in.
+// parse reads an embedded file.
 func parse(name string) document.Value {
 	src, err := files.ReadFile(name)
 	if err != nil {
@@ -316,7 +322,7 @@ func parse(name string) document.Value {
 	return doc.Root()
 }
 
-// read decodes a file that is compiled in.
+// read decodes an embedded file.
 func read(name string, into any) {
 	v := parse(name)
 	v.Decode(into)

@@ -11,37 +11,37 @@ import (
 	"throughline/deploy"
 )
 
-// Fleet is all servers of a deployment on the nodes of a cluster, and the router in front of them.
+// Fleet is all servers of a deployment on the nodes of a cluster, and their router.
 type Fleet struct {
 	Engine   string    `json:"engine"`
 	Version  string    `json:"version"`
-	Model    string    `json:"model,omitempty"` // path or repository of the checkpoint; empty: MODEL must say
+	Model    string    `json:"model,omitempty"` // path or repository of the checkpoint; empty: MODEL must name it
 	Nodes    int       `json:"nodes"`
 	GPUs     int       `json:"gpus_per_node"`
 	Servers  []Server  `json:"servers"`
 	Router   *Router   `json:"router,omitempty"`
-	Port     int       `json:"port"` // of the address on node 0 that clients ask; 0: each server is asked by itself
+	Port     int       `json:"port"` // of the client address on node 0; 0: each server has its own
 	Remarks  []string  `json:"remarks"`
 	programs []program // of the roles
 }
 
-// Server is one server at its place.
+// Server at its place.
 type Server struct {
 	Name  string `json:"name"`
 	Role  string `json:"role"`
 	Nodes []int  `json:"nodes"` // numbers of its nodes
-	// Devices are those it has of its only node; none: all of its nodes.
+	// Devices of its only node; none: all of its nodes.
 	Devices   []int             `json:"devices,omitempty"`
 	Variables map[string]string `json:"env,omitempty"`
 	Command   []string          `json:"command"`         // of each node, with the variables NODE_RANK and HEAD_IP
-	Later     []string          `json:"later,omitempty"` // arguments of all nodes but the first besides
+	Later     []string          `json:"later,omitempty"` // extra arguments of all nodes but the first
 	Config    string            `json:"config,omitempty"`
 	Port      int               `json:"port"`
 	Bootstrap int               `json:"bootstrap_port,omitempty"`
 	Side      int               `json:"side_channel_port,omitempty"`
 }
 
-// Router is the program that clients ask.
+// Router is the program that clients call.
 type Router struct {
 	Command []string `json:"command"`
 	Config  string   `json:"config,omitempty"`
@@ -53,17 +53,18 @@ type program struct {
 	unit unit
 }
 
-// Ports of servers. Those of one node lie so far apart that the ports which engines take behind the first do not meet: SGLang's
-// schedulers listen from 234 above it, one for each replica (srt/server_args.py, PortArgs).
+// Ports of servers. Those of a node are spaced so that the ports that engines derive do not
+// collide: SGLang's schedulers listen from 234 above the first, one per replica
+// (srt/server_args.py, PortArgs).
 const (
-	entryPort     = 8000  // of what clients ask
+	entryPort     = 8000  // for clients
 	serverPort    = 30000 // of the first server of a node
 	portStep      = 100
-	bootstrapPort = 8998  // of SGLang's prefill servers, which it chooses, too
+	bootstrapPort = 8998  // default of SGLang's prefill servers
 	sidePort      = 15600 // of vLLM's servers that hand over caches
 )
 
-// devices is the variable that gives a process its processors, by the maker of the chip.
+// devices is the variable that assigns processors to a process, by the maker of the chip.
 var devices = map[string]string{"Huawei": "ASCEND_RT_VISIBLE_DEVICES", "Intel": "HABANA_VISIBLE_MODULES"}
 
 // Fleet is how to start all servers of a deployment. The error says why the engine cannot run it.
@@ -84,11 +85,11 @@ func (e *Engine) Fleet(d *deploy.Deployment) (*Fleet, error) {
 		u := e.unit(d, &d.Pools[i])
 		u.placed = true
 		for _, r := range e.remarksOn(u) {
-			if !slices.Contains(f.Remarks, r) { // of the other pool
+			if !slices.Contains(f.Remarks, r) { // remarks of the other pool may be the same
 				f.Remarks = append(f.Remarks, r)
 			}
 		}
-		f.Model, u.checkpoint = u.checkpoint, "" // a variable says it
+		f.Model, u.checkpoint = u.checkpoint, "" // given by a variable
 		f.GPUs = u.perNode
 		f.programs = append(f.programs, program{u.Role.String(), u})
 	}
@@ -98,7 +99,7 @@ func (e *Engine) Fleet(d *deploy.Deployment) (*Fleet, error) {
 	return f, nil
 }
 
-// place finds nodes for the servers, pool by pool in the order that needs the fewest, each on the first node that has room. Pools of
+// place assigns nodes to servers, first fit, with the order of pools that needs fewer. Pools of
 // different processors share no node.
 func (f *Fleet) place(d *deploy.Deployment) {
 	first, last := make([]int, len(f.programs)), make([]int, len(f.programs))
@@ -113,10 +114,9 @@ func (f *Fleet) place(d *deploy.Deployment) {
 	}
 }
 
-// placeBy places the servers, pool by pool in an order.
+// placeBy places the servers of pools in an order.
 func (f *Fleet) placeBy(d *deploy.Deployment, order []int) {
-	var free []int     // devices of each node that nobody has yet
-	var kinds []string // of its processors
+	var free vacancies
 	placed := make([][]Server, len(f.programs))
 	for _, i := range order {
 		u, kind := f.programs[i].unit, ""
@@ -125,31 +125,7 @@ func (f *Fleet) placeBy(d *deploy.Deployment, order []int) {
 		}
 		for n := range u.servers {
 			s := Server{Name: fmt.Sprintf("%s %d", f.programs[i].role, n+1), Role: f.programs[i].role}
-			at := slices.IndexFunc(free, func(n int) bool { return n >= u.procs })
-			for at >= 0 && kinds[at] != kind {
-				next := slices.IndexFunc(free[at+1:], func(n int) bool { return n >= u.procs })
-				if at += 1 + next; next < 0 {
-					at = -1
-				}
-			}
-			if at < 0 {
-				at = len(free)
-				for range u.nodes {
-					free, kinds = append(free, u.perNode), append(kinds, kind)
-				}
-			}
-			for k := range u.nodes {
-				s.Nodes = append(s.Nodes, at+k)
-			}
-			if u.procs < u.perNode {
-				first := u.perNode - free[at]
-				for k := range u.procs {
-					s.Devices = append(s.Devices, first+k)
-				}
-			}
-			for k := range u.nodes {
-				free[at+k] -= min(u.procs, u.perNode)
-			}
+			s.Nodes, s.Devices = free.take(&u, kind)
 			placed[i] = append(placed[i], s)
 		}
 	}
@@ -157,7 +133,40 @@ func (f *Fleet) placeBy(d *deploy.Deployment, order []int) {
 	f.Nodes = len(free)
 }
 
-// number gives the servers their ports, commands and variables.
+// vacancies are those of all nodes.
+type vacancies []vacancy
+
+// vacancy is the unused devices of a node, and the kind of its processors.
+type vacancy struct {
+	devices int
+	kind    string
+}
+
+// take finds room for a server: on the first node that has it, or on new ones.
+func (v *vacancies) take(u *unit, kind string) (nodes, devices []int) {
+	at := 0
+	for at < len(*v) && ((*v)[at].devices < u.procs || (*v)[at].kind != kind) {
+		at++
+	}
+	if at == len(*v) {
+		for range u.nodes {
+			*v = append(*v, vacancy{u.perNode, kind})
+		}
+	}
+	if u.procs < u.perNode {
+		first := u.perNode - (*v)[at].devices
+		for k := range u.procs {
+			devices = append(devices, first+k)
+		}
+	}
+	for k := range u.nodes {
+		nodes = append(nodes, at+k)
+		(*v)[at+k].devices -= min(u.procs, u.perNode)
+	}
+	return nodes, devices
+}
+
+// number assigns ports, commands and variables to the servers.
 func (f *Fleet) number(e *Engine) {
 	taken := make([]int, f.Nodes)
 	for i := range f.Servers {
@@ -198,7 +207,7 @@ func (f *Fleet) number(e *Engine) {
 	}
 }
 
-// visible is the variable that gives a server its processors.
+// visible is the variable that assigns processors to a server.
 func (f *Fleet) visible(u unit) string {
 	for i := range u.Pools {
 		if sys := u.Pools[i].System; u.Pools[i].Role == u.Role && sys != nil && devices[sys.Maker] != "" {
@@ -212,12 +221,10 @@ func (s *Server) devices() string {
 	return strings.Join(strings.Fields(strings.Trim(fmt.Sprint(s.Devices), "[]")), ",")
 }
 
-// unit is that of a role.
 func (f *Fleet) unit(role string) unit {
 	return f.programs[slices.IndexFunc(f.programs, func(p program) bool { return p.role == role })].unit
 }
 
-// of are the servers of a role.
 func (f *Fleet) of(role deploy.Role) []Server {
 	var out []Server
 	for _, s := range f.Servers {
@@ -228,7 +235,7 @@ func (f *Fleet) of(role deploy.Role) []Server {
 	return out
 }
 
-// front puts a router before the servers, where there are several.
+// front puts a router before several servers.
 func (f *Fleet) front(e *Engine) {
 	if len(f.Servers) == 1 {
 		return
@@ -239,10 +246,10 @@ func (f *Fleet) front(e *Engine) {
 	}
 }
 
-// address is where a server answers, with the address of its first node as a variable.
+// address of a server, with that of its first node as a variable.
 func (s *Server) address() string { return fmt.Sprintf("${node[%d]}:%d", s.Nodes[0], s.Port) }
 
-// Filled is the fleet with the values of the variables that its script sets, but for those that differ from node to node.
+// Filled is the fleet with its variables replaced, except those that differ between nodes.
 func (f *Fleet) Filled() *Fleet {
 	out := *f
 	out.Servers = slices.Clone(f.Servers)
@@ -261,7 +268,7 @@ func (f *Fleet) Filled() *Fleet {
 	return &out
 }
 
-// words are those of an option with its value, as a program gets them.
+// words of an option with its value, as a program gets them.
 func words(a arg, u unit) []string {
 	var out []string
 	if a.option != "" {
@@ -273,7 +280,7 @@ func words(a arg, u unit) []string {
 	return out
 }
 
-// unquote is a word without the quotes that protect it from the shell.
+// unquote removes the quotes that protect a word from the shell.
 func unquote(s string) string {
 	switch {
 	case strings.HasPrefix(s, "'"):

@@ -12,8 +12,8 @@ import (
 
 // Launch is how to start a deployment.
 type Launch struct {
-	Commands []string // of one server, for every node of it: NODE_RANK tells nodes apart, HEAD_IP is the first
-	Config   string   // the YAML file that the commands name; empty where the engine needs none
+	Commands []string // of one server, for each of its nodes: NODE_RANK numbers them, HEAD_IP is the first
+	Config   string   // YAML file that the commands name, if any
 	Remarks  []string // what the arguments do not express, or not exactly
 }
 
@@ -64,8 +64,8 @@ var commonRemarks = []remark{
 	},
 }
 
-// Launch is how to start one server of a pool. It also answers for a deployment that the engine refuses; the
-// reasons are then the first remarks.
+// Launch is how to start one server of a pool. For a deployment that the engine refuses, the
+// reasons are the first remarks.
 func (e *Engine) Launch(d *deploy.Deployment, p *deploy.Pool) Launch {
 	var out Launch
 	for _, why := range e.Refuses(d, p) {
@@ -78,7 +78,7 @@ func (e *Engine) Launch(d *deploy.Deployment, p *deploy.Pool) Launch {
 	return out
 }
 
-// Sequences is how many requests a step of a data-parallel rank may hold in the servers of a pool, as they are launched.
+// Sequences is the requests per step and data-parallel rank in the servers of a pool, as launched.
 func (e *Engine) Sequences(d *deploy.Deployment, p *deploy.Pool) int {
 	u := shape(d, p)
 	if e.sequences == nil {
@@ -87,12 +87,11 @@ func (e *Engine) Sequences(d *deploy.Deployment, p *deploy.Pool) int {
 	return (e.sequences(u) + p.Plan.InFlight() - 1) / p.Plan.InFlight()
 }
 
-// remarksOn is what is to know about the launch of a server.
 func (e *Engine) remarksOn(u unit) (out []string) {
 	if r := e.Weights[u.weights].Remark; r != "" && !u.Stored.Published {
 		out = append(out, u.weights+" weights: "+r)
 	}
-	if e.Name == u.Engine.Name { // whose kernels were priced
+	if e.Name == u.Engine.Name { // the engine whose kernels were priced
 		out = append(out, u.StandIns()...)
 	}
 	for _, list := range [...][]remark{commonRemarks, e.remarks} {
@@ -113,7 +112,7 @@ func (e *Engine) unit(d *deploy.Deployment, p *deploy.Pool) unit {
 	u.attention, u.prefillAttention, u.decodeAttention = e.backend(u, d.Told.Attention), e.backend(u, d.Told.PrefillAttention), e.backend(u, d.Told.DecodeAttention)
 	f := e.Weights[u.weights]
 	switch stored, _ := d.Model.Narrowest(); {
-	case d.Stored.Published: // a checkpoint says itself how it is stored
+	case d.Stored.Published: // a checkpoint implies its format
 		if f.Always {
 			u.quantization = f.Option
 		}
@@ -130,7 +129,7 @@ func (e *Engine) unit(d *deploy.Deployment, p *deploy.Pool) unit {
 	return u
 }
 
-// prefix is the program of a server, behind the launcher that starts it where it has one.
+// prefix is the program of a server, behind its launcher if any.
 func (e *Engine) prefix(u unit) string {
 	if e.launcher == nil {
 		return e.Program
@@ -138,7 +137,7 @@ func (e *Engine) prefix(u unit) string {
 	return e.launcher(u) + e.Program
 }
 
-// command is the command line of all nodes of a unit, an option to a line.
+// command is the command line of all nodes of a unit, one option per line.
 func (e *Engine) command(u unit) string {
 	var b strings.Builder
 	b.WriteString(e.prefix(u))
@@ -172,7 +171,7 @@ func (e *Engine) command(u unit) string {
 	return b.String()
 }
 
-// yaml is the extra configuration. Keys of one parent follow each other in the table.
+// yaml is the extra configuration. Keys of one parent are adjacent in the table.
 func (e *Engine) yaml(u unit) string {
 	var b strings.Builder
 	var open []string
@@ -213,7 +212,7 @@ func number(f func(unit) int) func(unit) string {
 	return func(u unit) string { return strconv.Itoa(f(u)) }
 }
 
-// nodeRank is the number of the node that a command is run on.
+// nodeRank is the number of the node that runs the command.
 const nodeRank = `"$NODE_RANK"`
 
 // eachNode says how one command serves several nodes.

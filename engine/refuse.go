@@ -10,8 +10,8 @@ import (
 	"throughline/plan"
 )
 
-// A feature is something that engines may lack: its key in the data, its name in the table of the documentation, and
-// when a deployment needs it. Where needs is nil, no shape of a model says so yet.
+// A feature is something that engines may lack: its key in the data, its name in the documentation,
+// and when a deployment needs it. Without needs, no model has it yet.
 type feature struct {
 	key, title string
 	needs      func(unit) bool
@@ -112,7 +112,7 @@ func (e *Engine) Pairs(prefill, decode *plan.Plan) bool {
 	return e.pairs == nil || e.pairs(prefill, decode)
 }
 
-// Refuses says why the engine cannot run a pool of the deployment; it is empty if it can.
+// Refuses says why the engine cannot run a pool of the deployment; empty if it can.
 func (e *Engine) Refuses(d *deploy.Deployment, p *deploy.Pool) []string {
 	var out []string
 	u := shape(d, p)
@@ -120,14 +120,14 @@ func (e *Engine) Refuses(d *deploy.Deployment, p *deploy.Pool) []string {
 	return out
 }
 
-// Runs reports whether the engine can run a pool of the deployment. It is Refuses without the words.
+// Runs reports whether the engine can run a pool: Refuses without the texts.
 func (e *Engine) Runs(d *deploy.Deployment, p *deploy.Pool) bool {
 	runs := true
 	e.refuse(shape(d, p), p, func(func(unit) string) bool { runs = false; return false })
 	return runs
 }
 
-// refuse passes on what stands in the way of a server, as long as more is wanted.
+// refuse yields what stands in the way of a server.
 func (e *Engine) refuse(u unit, p *deploy.Pool, yield func(why func(unit) string) bool) {
 	for _, why := range append(e.refusedChip(p.System), e.refusedOptions(u, p.System)...) {
 		if !yield(func(unit) string { return why }) {
@@ -161,7 +161,7 @@ func (e *Engine) refuse(u unit, p *deploy.Pool, yield func(why func(unit) string
 	}
 }
 
-// refusedSequence says why the engine spreads no step of a server over its tensor-parallel ranks, which it is told to; empty: it does.
+// refusedSequence says why the requested sequence parallelism applies to no step.
 func (e *Engine) refusedSequence(u unit, chip *hardware.System) string {
 	s := e.Sequence
 	switch {
@@ -175,7 +175,7 @@ func (e *Engine) refusedSequence(u unit, chip *hardware.System) string {
 	return ""
 }
 
-// refusedOptions says what a server is told that the engine does not take on a chip. The generic one schedules as it is told.
+// refusedOptions says which settings the engine lacks on a chip; the generic one has all.
 func (e *Engine) refusedOptions(u unit, s *hardware.System) (out []string) {
 	for _, option := range e.unknown(&u.Told) {
 		out = append(out, fmt.Sprintf("%s %s has no option %s", e.Title, e.Options.Version, option))
@@ -186,9 +186,9 @@ func (e *Engine) refusedOptions(u unit, s *hardware.System) (out []string) {
 	return out
 }
 
-// Takes says what stands between the engine and a deployment whatever the plans of its pools: their chips, and what servers are told
-// there, weights included. Both are empty if nothing does.
-func (e *Engine) Takes(d *deploy.Deployment) (chip, told []string) {
+// Takes says what prevents the engine from running a deployment whatever the plans: the chips, and
+// the launch settings there, weights included.
+func (e *Engine) Takes(d *deploy.Deployment) (chip, settings []string) {
 	for i := range d.Pools {
 		p := &d.Pools[i]
 		u := shape(d, p)
@@ -198,14 +198,14 @@ func (e *Engine) Takes(d *deploy.Deployment) (chip, told []string) {
 		} else if w := u.kindOfWeights(); e.weightsOn(p.System, w) == notRun {
 			refused = append(refused, e.refusedWeights(p.System, w))
 		}
-		told = append(told, refused...)
+		settings = append(settings, refused...)
 	}
 	slices.Sort(chip)
-	return slices.Compact(chip), once(told)
+	return slices.Compact(chip), unique(settings)
 }
 
-// once is a list without repetitions, in its order.
-func once(list []string) (out []string) {
+// unique removes repetitions.
+func unique(list []string) (out []string) {
 	for _, s := range list {
 		if !slices.Contains(out, s) {
 			out = append(out, s)
@@ -214,12 +214,12 @@ func once(list []string) (out []string) {
 	return out
 }
 
-// notAmong says that the kernels which send the tokens of prompts do not do so among the ranks of a server.
+// notAmong says that the kernels that send prompt tokens do not support the ranks of a server.
 func (e *Engine) notAmong(u unit) string {
 	return fmt.Sprintf("DeepEP sends the tokens of prompts among so many ranks: %s; not among %d", strings.Trim(fmt.Sprint(e.PrefillExchange.Ranks), "[]"), u.ranks)
 }
 
-// lacks says that the engine has not got a feature.
+// lacks says that the engine lacks a feature.
 func (e *Engine) lacks(f *feature) string {
 	why := fmt.Sprintf("%s %s has no %s", e.Title, e.Options.Version, f.title)
 	if r := e.Capabilities[f.key].Remark; r != "" {

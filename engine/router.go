@@ -8,8 +8,8 @@ import (
 	"throughline/deploy"
 )
 
-// Requests go to the servers in turn: prices assume that all have as many.
-const evenly = "round_robin"
+// Round robin, since prices assume roundRobin loaded servers.
+const roundRobin = "round_robin"
 
 // sglangRouter is SGLang's own.
 func sglangRouter(f *Fleet) *Router {
@@ -25,7 +25,7 @@ func sglangRouter(f *Fleet) *Router {
 	} else {
 		r.workers(f)
 	}
-	r.add("--policy", evenly, "--host", "0.0.0.0", "--port", strconv.Itoa(f.Port))
+	r.add("--policy", roundRobin, "--host", "0.0.0.0", "--port", strconv.Itoa(f.Port))
 	return r
 }
 
@@ -43,11 +43,11 @@ func vllmRouter(f *Fleet) *Router {
 	} else {
 		r.workers(f)
 	}
-	r.add("--policy", evenly, "--host", "0.0.0.0", "--port", strconv.Itoa(f.Port))
+	r.add("--policy", roundRobin, "--host", "0.0.0.0", "--port", strconv.Itoa(f.Port))
 	return r
 }
 
-// trtllmRequestSeconds is how long a request may take; the program itself gives up after 180.
+// trtllmRequestSeconds is the timeout of a request; the default is 180.
 const trtllmRequestSeconds = 3600
 
 // trtllmRouter is the orchestrator of TensorRT-LLM, for servers of one phase.
@@ -62,7 +62,7 @@ func trtllmRouter(f *Fleet) *Router {
 		role deploy.Role
 	}{{"context_servers", deploy.Prefill}, {"generation_servers", deploy.Decode}} {
 		servers := f.of(list.role)
-		fmt.Fprintf(&b, "%s:\n  num_instances: %d\n  router:\n    type: %s\n  urls:\n", list.key, len(servers), evenly)
+		fmt.Fprintf(&b, "%s:\n  num_instances: %d\n  router:\n    type: %s\n  urls:\n", list.key, len(servers), roundRobin)
 		for _, s := range servers {
 			fmt.Fprintf(&b, "    - \"%s\"\n", s.address())
 		}

@@ -9,17 +9,17 @@ import (
 	"throughline/deploy"
 )
 
-// RunOption is what a server may be told of its scheduling.
+// RunOption is a scheduling option of servers.
 type RunOption struct {
 	Setting string            // its name among the settings of this program
 	Names   map[string]string // by engine
-	// Shared are the engines that mean all data-parallel ranks of a server by it; others mean each.
+	// Shared are the engines whose value covers all data-parallel ranks of a server, not each.
 	Shared []string
 	of     func(*deploy.Told) *int
-	off    int // up to this it asks for nothing that others do not do
+	off    int // values up to this change nothing
 }
 
-// RunOptions are the options of engines that the model of their scheduling knows.
+// RunOptions that the model of scheduling supports.
 var RunOptions = []RunOption{
 	{"step-tokens", map[string]string{"sglang": "chunked-prefill-size", "vllm": "max-num-batched-tokens", "trtllm": "max_num_tokens"}, []string{"sglang"},
 		func(t *deploy.Told) *int { return &t.StepTokens }, 0},
@@ -33,16 +33,16 @@ var RunOptions = []RunOption{
 		func(t *deploy.Told) *int { return &t.BalanceSteps }, 0},
 	{"captured-batch", map[string]string{"sglang": "cuda-graph-max-bs", "vllm": "max-cudagraph-capture-size", "trtllm": "cuda_graph_max_batch_size"}, nil,
 		func(t *deploy.Told) *int { return &t.Captured }, 0},
-	// vLLM has no option of its own for it: graphs of captured-batch tokens hold prompts, too, unless cudagraph_mode is FULL_DECODE_ONLY.
+	// vLLM has none of its own: graphs of captured-batch tokens hold prompts, too, unless
+	// cudagraph_mode is FULL_DECODE_ONLY.
 	{"captured-prompts", map[string]string{"sglang": "piecewise-cuda-graph-max-tokens", "vllm": "captured-prompts"}, nil,
 		func(t *deploy.Told) *int { return &t.CapturedPrompts }, 0},
 }
 
-// MemorySetting is the setting of the share of the memory that servers take. Each engine counts something else by it, under a
-// name of its own.
+// MemorySetting is the share of memory that servers take, which each engine counts differently.
 const MemorySetting = "memory-share"
 
-// MemoryOptions are the names of engines for it, by engine.
+// MemoryOptions are its names by engine.
 func MemoryOptions() map[string]string {
 	out := map[string]string{}
 	for _, e := range engines {
@@ -51,7 +51,7 @@ func MemoryOptions() map[string]string {
 	return out
 }
 
-// Aliases are the names that engines have for a setting, sorted, without the setting's own.
+// Aliases are the sorted names that engines have for a setting, without its own.
 func Aliases(setting string) []string {
 	if setting == MemorySetting {
 		return slices.Sorted(maps.Values(MemoryOptions()))
@@ -71,8 +71,9 @@ func Aliases(setting string) []string {
 	return nil
 }
 
-// OnlyOf is the engine whose option a name is, where another that can be told the same has no option for it: such a name is understood
-// by that engine alone. So is its name for the share of the memory. Empty: others have names of their own for it, which mean the same.
+// OnlyOf is the engine that alone understands an option name, where another that supports the
+// setting has no name for it; so is its name for the share of memory. Empty: other engines have
+// their own names for it.
 func OnlyOf(name string) string {
 	for e, own := range MemoryOptions() {
 		if own == name {
@@ -93,8 +94,8 @@ func OnlyOf(name string) string {
 	return ""
 }
 
-// Tell sets an option of a run by one of its names: that of any engine, of which some mean all data-parallel ranks of a server
-// together, or the setting's, which means each of them.
+// Tell sets a run option by the name of any engine, some of which mean all data-parallel ranks
+// together, or by the setting's, which means each.
 func Tell(t *deploy.Told, name string, value, ranks int) error {
 	for i := range RunOptions {
 		o := &RunOptions[i]
@@ -115,9 +116,9 @@ func Tell(t *deploy.Told, name string, value, ranks int) error {
 	return fmt.Errorf("no engine has an option %q that is modelled", name)
 }
 
-// UntoldTokens is the tokens of a step of a data-parallel rank of a server that is told nothing. An engine that divides among its ranks
-// what it is told does so with what it has by itself, too (python/sglang/srt/server_args.py of SGLang: "The chunked prefill size is
-// adjusted"). Launch commands do tell: what was priced.
+// UntoldTokens is the default tokens of a step of a data-parallel rank. An engine that divides its
+// setting among ranks also divides the default (python/sglang/srt/server_args.py of SGLang: "The
+// chunked prefill size is adjusted"). Launch commands always set what was priced.
 func (e *Engine) UntoldTokens(ranks int) int {
 	tokens := e.Scheduling.StepTokens
 	for i := range RunOptions {
@@ -128,7 +129,7 @@ func (e *Engine) UntoldTokens(ranks int) int {
 	return tokens
 }
 
-// unknown are the options of a run that a server is told and that the engine has not got, as the engines call them that have.
+// unknown are the run options set that the engine lacks, as other engines call them.
 func (e *Engine) unknown(t *deploy.Told) (out []string) {
 	if *t == (deploy.Told{}) || e == Generic {
 		return nil

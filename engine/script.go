@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Script is the fleet as a shell script, to be run on every node with its number: it starts the servers of that node, on node 0
-// the router when all servers answer, waits, and stops what it has started when one of them ends or when it is stopped
-// itself. The lines of its title stand on top.
+// Script is the fleet as a shell script to run on every node with its number: it starts the node's
+// servers, on node 0 the router once all answer, and stops everything when one of them ends or it
+// is stopped. The title is a comment on top.
 func (f *Fleet) Script(title ...string) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -168,7 +168,7 @@ func (f *Fleet) start(say func(string, ...any), s *Server) {
 	say("%s \\\n  %s &\npids+=(\"$!\")\n", strings.Join(set, " "), s.Role)
 }
 
-// within is the condition that a node is one of several of all.
+// within is the condition that a node is one of several.
 func within(nodes []int, all int) string {
 	switch first, last := nodes[0], nodes[len(nodes)-1]; {
 	case len(nodes) == all:
@@ -209,7 +209,7 @@ func (f *Fleet) entry(say func(string, ...any)) {
 	say("fi\n\n# Until one of them ends.\nwhile [ \"${#pids[@]}\" -gt 0 ]; do\n  alive\n  pause\ndone")
 }
 
-// shellWord is a word of a script, in which variables are to be replaced.
+// shellWord is a word of a script with variables to expand.
 func shellWord(s string) string {
 	if strings.Contains(s, "$") {
 		return `"` + s + `"`
@@ -225,7 +225,7 @@ func joined(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// wrapWords is a command, an option with its values to a line.
+// wrapWords formats a command with one option per line.
 func wrapWords(command []string, indent string) string {
 	var b strings.Builder
 	for i, w := range command {
@@ -250,7 +250,6 @@ func sortedKeys(m map[string]string) []string {
 	return out
 }
 
-// count is a number of things.
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -258,10 +257,10 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// commentWidth is how wide the lines of comments are.
+// commentWidth is the width of comment lines.
 const commentWidth = 76
 
-// comment is text in lines behind a mark, below which it goes on.
+// comment wraps text behind a mark, with a hanging indent.
 func comment(mark, text string) string {
 	var b strings.Builder
 	b.WriteString("# " + mark)

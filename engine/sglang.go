@@ -8,15 +8,16 @@ import (
 	"throughline/plan"
 )
 
-// moreUnits gives the kernels of exchanges for throughput the multiprocessors that SGLang's commands for Blackwell give them.
+// moreUnits is the multiprocessors for throughput exchanges in SGLang's commands for Blackwell.
 const moreUnits = `{"normal_dispatch":{"num_sms":96},"normal_combine":{"num_sms":96}}`
 
-// tunesExchange: the kernels for throughput run with nothing beside them, on links that they fill only with more units.
+// tunesExchange: throughput kernels run alone, on links that they fill only with more units.
 func tunesExchange(u unit) bool {
 	return dispatched(u) && u.Plan.TunedExchange && u.Role != deploy.Decode && !twoBatch(u)
 }
 
-// SGLang's tp counts all ranks of a stage, its dp cuts them into attention replicas, its ep into groups of experts.
+// SGLang's tp counts all ranks of a stage; its dp cuts them into attention replicas, its ep into
+// groups of experts.
 var sglangArgs = []arg{
 	{always, "--model-path", modelName},
 	{always, "--tp-size", number(func(u unit) int { return u.ranks })},
@@ -40,10 +41,10 @@ var sglangArgs = []arg{
 	{manyNodes, "--node-rank", text(nodeRank)},
 	{manyNodes, "--dist-init-addr", text(`"$HEAD_IP:20000"`)},
 	{hasContext, "--context-length", number(context)},
-	// A limit of the whole server, which it divides among the attention replicas.
+	// A limit of the server, which divides it among the attention replicas.
 	{batched, "--max-running-requests", number(func(u unit) int { return u.batch * u.dp })},
 	{both(graphs, batched), "--cuda-graph-max-bs", number(captured)},
-	// The tokens of a step of the whole server, which it divides among the attention replicas.
+	// The tokens of a step of the server, which divides them among the attention replicas.
 	{computes, "--chunked-prefill-size", number(func(u unit) int { return u.tokens * u.dp })},
 	{polls, "--scheduler-recv-interval", number(func(u unit) int { return u.Told.PollSteps })},
 	{chooses, "--attention-backend", func(u unit) string { return u.attention }},
@@ -63,7 +64,7 @@ var sglangArgs = []arg{
 	{placed, "--port", text(`"$PORT"`)},
 }
 
-// deepepTokens is the tokens of a rank that its low-latency kernels have room for unless they are told.
+// deepepTokens is the default capacity per rank of the low-latency kernels.
 const deepepTokens = 128
 
 // sglangVariables: python/sglang/srt/environ.py.
@@ -72,8 +73,8 @@ var sglangVariables = []arg{
 		number(func(u unit) int { return u.step * u.drafting() })},
 }
 
-// sglangPairs: caches are handed over from stage to stage, or from all stages to one. A prefill plan without stages is not known
-// yet.
+// sglangPairs: caches are handed over stage by stage, or from all stages to one; the stages of an
+// open prefill plan are unknown.
 func sglangPairs(prefill, decode *plan.Plan) bool {
 	return decode.Attention.PP <= 1 || prefill.Attention.PP == 0 || prefill.Attention.PP == decode.Attention.PP
 }

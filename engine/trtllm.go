@@ -7,8 +7,8 @@ import (
 
 const trtllmConfigFile = "extra-llm-api-config.yml"
 
-// trtllmTokens is the token budget of a step: as it was priced, but at least a whole prompt, since prompts are not cut; in a
-// decode server a token and its drafts for each sequence.
+// trtllmTokens is the token budget of a step: as priced, but at least a prompt, which is not
+// chunked; in a decode server a token and its drafts per sequence.
 func trtllmTokens(u unit) int {
 	if computes(u) {
 		return max(u.tokens, cmp.Or(u.MaxPrompt, u.MaxContext), u.step*u.drafting())
@@ -16,7 +16,8 @@ func trtllmTokens(u unit) int {
 	return u.step * u.drafting()
 }
 
-// TensorRT-LLM's tp counts all ranks of a stage but those of cp. With attention DP each of them is a replica.
+// TensorRT-LLM's tp counts all ranks of a stage except those of cp. With attention DP each is a
+// replica.
 var trtllmArgs = []arg{
 	{always, "", modelName},
 	{always, "--backend", text("pytorch")},
@@ -25,7 +26,7 @@ var trtllmArgs = []arg{
 	{contextual, "--cp_size", number(func(u unit) int { return u.cp })},
 	{func(u unit) bool { return u.moe }, "--ep_size", number(func(u unit) int { return u.ep })},
 	{manyNodes, "--gpus_per_node", number(func(u unit) int { return u.perNode })},
-	// A limit of one pass of each attention replica; there is one in flight for each stage.
+	// A limit per pass of each attention replica; one is in flight per stage.
 	{batched, "--max_batch_size", number(func(u unit) int { return u.step })},
 	{func(u unit) bool { return computes(u) || batched(u) }, "--max_num_tokens", number(trtllmTokens)},
 	{hasContext, "--max_seq_len", number(context)},
@@ -69,7 +70,7 @@ var trtllmConfig = []arg{
 	{both(split, hasContext), "cache_transceiver_config.max_tokens_in_buffer", number(context)},
 }
 
-// trtllmLauncher starts a process for each processor where there are several nodes.
+// trtllmLauncher starts a process per processor on several nodes.
 func trtllmLauncher(u unit) string {
 	if u.nodes == 1 {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"throughline/plan"
 )
 
-// unit is one server of a deployment, in the terms that engines share. Replicas that exchange nothing are servers of
-// their own: the copies of a dense model, and the attention replicas around each copy of the experts.
+// unit is one server in the terms that engines share. Replicas that exchange nothing are separate
+// servers: copies of a dense model, and the attention replicas around each copy of the experts.
 type unit struct {
 	*deploy.Deployment
 	Shape *model.Model
@@ -17,8 +17,8 @@ type unit struct {
 	Plan  *plan.Plan
 
 	moe     bool
-	servers int  // of the whole deployment
-	fits    bool // the experts fill whole attention replicas of a stage
+	servers int  // of the deployment
+	fits    bool // the experts fill entire attention replicas of a stage
 
 	dp, pp, tp, cp int // attention, in this server
 	ep, etp        int // experts of a stage
@@ -27,21 +27,21 @@ type unit struct {
 	nodes          int
 	perNode        int     // processors of a node
 	batch          int     // sequences in flight on one attention replica
-	step           int     // of these, the ones in one pass: an engine without pipeline runs all together
-	tokens         int     // of a step of one attention replica, as it was priced
+	step           int     // of these, the ones in one pass: all without a pipeline
+	tokens         int     // per step of an attention replica, as priced
 	share          float64 // of the memory
-	drafted        int     // tokens that are drafted in a step, here or in the decode servers behind
+	drafted        int     // draft tokens per step, here or in the decode servers behind
 
-	weights, cache string // number formats; empty if there is none
+	weights, cache string // number formats; may be empty
 
-	attention, prefillAttention, decodeAttention string // the engine's names of the backends that it is told
+	attention, prefillAttention, decodeAttention string // the engine's names of requested backends
 
-	quantization, cacheType string // values of the engine's options; empty: none
-	checkpoint              string // empty: not known
-	placed                  bool   // it has an address, and devices of its own: variables of a script say which
+	quantization, cacheType string // values of the engine's options; may be empty
+	checkpoint              string // empty: unknown
+	placed                  bool   // script variables give its address and devices
 }
 
-// shape is the unit of a pool. It is passed by value so that asking for refusals costs no allocation.
+// shape is the unit of a pool, passed by value so that checking refusals allocates nothing.
 func shape(d *deploy.Deployment, p *deploy.Pool) unit {
 	a, x := p.Plan.Attention, p.Plan.Experts
 	u := unit{
@@ -49,7 +49,7 @@ func shape(d *deploy.Deployment, p *deploy.Pool) unit {
 		dp: max(1, a.DP), pp: max(1, a.PP), tp: max(1, a.TP), cp: a.Context(), ep: 1, etp: 1,
 		weights: weightFormat(&d.Precision), cache: cacheFormat(d.Precision.Cache),
 	}
-	split := u.dp // a dense model: every replica is a server
+	split := u.dp // every replica of a dense model is a server
 	u.fits = true
 	if u.moe {
 		u.ep, u.etp = max(1, x.EP), max(1, x.TP)
@@ -84,7 +84,7 @@ func (u unit) replica() int { return u.pp * u.tp * u.cp }
 // drafting is the tokens of a sequence in a decode step.
 func (u unit) drafting() int { return 1 + u.Plan.Drafts }
 
-// weightFormat names the number format of weights by their bytes and the type that multiplies them, unless it has a name.
+// weightFormat names the number format of weights by their bytes and type, unless it has a name.
 func weightFormat(p *plan.Precision) string {
 	bytes, matrix := p.Weight, p.MatrixType
 	switch {
@@ -141,7 +141,7 @@ func split(u unit) bool          { return u.Role != deploy.Both }
 func prefills(u unit) bool       { return u.Role == deploy.Prefill }
 func decodes(u unit) bool        { return u.Role == deploy.Decode }
 func graphs(u unit) bool         { return u.Role != deploy.Prefill }
-func toldGraphs(u unit) bool     { return graphs(u) && u.Told.Captured > 0 }
+func limitsGraphs(u unit) bool   { return graphs(u) && u.Told.Captured > 0 }
 func chooses(u unit) bool        { return u.attention != "" }
 func choosesPrefill(u unit) bool { return u.prefillAttention != "" }
 func choosesDecode(u unit) bool  { return u.decodeAttention != "" }
@@ -157,7 +157,7 @@ func both(a, b func(unit) bool) func(unit) bool {
 	return func(u unit) bool { return a(u) && b(u) }
 }
 
-// captured is the largest step that a server captures as a graph, in what its engine counts: what it is told, or all its steps.
+// captured is the largest captured step in the engine's unit: as set, or all steps.
 func captured(u unit) int {
 	if u.Told.Captured > 0 {
 		return u.Told.Captured

@@ -10,14 +10,15 @@ import (
 	"throughline/internal/document"
 )
 
-// Version is what differs in an earlier version, as far as it is known: a JSON merge patch over a file of the engine.
+// Version is the known differences of an earlier version: a JSON merge patch over the engine's
+// file.
 type Version struct {
 	Of     string         `json:"of"` // the version that it differs from; empty: that of the file
 	Patch  document.Value `json:"patch" required:"true"`
 	Source string         `json:"source" required:"true" nonempty:"true"`
 }
 
-// Port is what differs on the chips of a maker: a JSON merge patch over the file of the engine, with sources of its own.
+// Port is a JSON merge patch for the chips of a maker, with sources of its own.
 type Port struct {
 	Title string         `json:"title" required:"true"`
 	Patch document.Value `json:"patch" required:"true"`
@@ -36,7 +37,7 @@ func (e *Engine) At(version string) (*Engine, error) {
 	return nil, fmt.Errorf("no earlier version %q of %s: %s", version, e.Title, known)
 }
 
-// on is how the engine schedules on a chip: as its port does, where it has one.
+// on is the scheduling on a chip, with its port if there is one.
 func (e *Engine) on(sys *hardware.System) *Scheduling {
 	if sys != nil {
 		if s, ok := e.ports[sys.Maker]; ok {
@@ -46,7 +47,7 @@ func (e *Engine) on(sys *hardware.System) *Scheduling {
 	return &e.Scheduling
 }
 
-// decode reads the facts of an engine. Its versions, which few questions are about, are read when one is asked for.
+// decode reads the facts of an engine; versions, which are rarely needed, are read on demand.
 func (e *Engine) decode(file document.Value) error {
 	bare := *e
 	e.decodeFacts(file)
@@ -86,7 +87,7 @@ func (e *Engine) lineage(version string) []string {
 	return out
 }
 
-// decodeFacts reads the facts of an engine in one version, on all chips.
+// decodeFacts reads the facts of one version, on all chips.
 func (e *Engine) decodeFacts(file document.Value) {
 	file.Decode(e)
 	e.ports = map[string]*Scheduling{}

@@ -6,17 +6,18 @@ import (
 	"throughline/deploy"
 )
 
-// whole reports whether attention replicas lie within nodes, so that each node runs a number of them.
-func whole(u unit) bool { return u.dp > 1 && u.perNode%u.replica() == 0 }
+// replicasInNodes reports whether attention replicas lie within nodes, so that each node runs
+// several.
+func replicasInNodes(u unit) bool { return u.dp > 1 && u.perNode%u.replica() == 0 }
 
 // byReplica and byRank are the two ways to spread a server over nodes.
-func byReplica(u unit) bool { return manyNodes(u) && whole(u) }
-func byRank(u unit) bool    { return manyNodes(u) && !whole(u) }
+func byReplica(u unit) bool { return manyNodes(u) && replicasInNodes(u) }
+func byRank(u unit) bool    { return manyNodes(u) && !replicasInNodes(u) }
 
 func localReplicas(u unit) int { return u.perNode / u.replica() }
 
-// vllmTokens is the token budget of a step of each attention replica: as it was priced, or in a decode server a token and
-// its drafts for each sequence.
+// vllmTokens is the token budget of a step of each attention replica: as priced, or in a decode
+// server a token and its drafts per sequence.
 func vllmTokens(u unit) int {
 	if computes(u) {
 		return max(u.tokens, u.batch*u.drafting())
@@ -24,12 +25,12 @@ func vllmTokens(u unit) int {
 	return u.batch * u.drafting()
 }
 
-// vLLM's tp is that of attention, its dp the attention replicas besides; experts take all of them.
+// vLLM's tp is that of attention, its dp the attention replicas; experts take all of them.
 var vllmArgs = []arg{
 	{always, "", modelName},
 	{always, "--tensor-parallel-size", number(func(u unit) int {
 		if decodes(u) {
-			return u.tp * u.cp // the parts of the context are tensor-parallel ranks
+			return u.tp * u.cp // context-parallel ranks are tensor-parallel ones
 		}
 		return u.tp
 	})},
@@ -56,7 +57,7 @@ var vllmArgs = []arg{
 	{hasContext, "--max-model-len", number(context)},
 	// A limit of each attention replica.
 	{batched, "--max-num-seqs", number(vllmSequences)},
-	{toldGraphs, "--max-cudagraph-capture-size", number(captured)},
+	{limitsGraphs, "--max-cudagraph-capture-size", number(captured)},
 	{func(u unit) bool { return computes(u) || vllmTokens(u) > 2048 }, "--max-num-batched-tokens", number(vllmTokens)},
 	{chooses, "--attention-backend", func(u unit) string { return u.attention }},
 	{hasFraction, "--gpu-memory-utilization", fraction},
@@ -73,14 +74,15 @@ var vllmArgs = []arg{
 	{placed, "--port", text(`"$PORT"`)},
 }
 
-// vllmVariables: docs/features/nixl_connector_usage.md. Data-parallel ranks take the ports behind the given one.
+// vllmVariables: docs/features/nixl_connector_usage.md. Data-parallel ranks take the following
+// ports.
 var vllmVariables = []arg{
 	{split, "VLLM_NIXL_SIDE_CHANNEL_HOST", text(`"$ADDRESS"`)},
 	{split, "VLLM_NIXL_SIDE_CHANNEL_PORT", text(`"$SIDE_PORT"`)},
 }
 
-// vllmSequences is how many sequences may run on a replica: its batch, or as many more as it takes to have a graph of that, where
-// graphs follow from this number.
+// vllmSequences is the sequences of a replica: its batch, or more where that is needed to capture a
+// graph of its size.
 func vllmSequences(u unit) int {
 	if u.Plan.Launch > 0 {
 		for n := u.batch; n < 2*u.batch+8; n++ {
@@ -92,8 +94,8 @@ func vllmSequences(u unit) int {
 	return u.batch
 }
 
-// vllmLater are the arguments of all nodes but the first. A start rank on a node that is not headless, also one of 0, would
-// make it balance the load of its own replicas alone (create_engine_config in vllm/engine/arg_utils.py).
+// vllmLater are the arguments of all nodes but the first. With a start rank, even 0, a node that is
+// not headless balances only its own replicas (create_engine_config in vllm/engine/arg_utils.py).
 var vllmLater = []arg{
 	{manyNodes, "--headless", nil},
 	{byReplica, "--data-parallel-start-rank", func(u unit) string { return fmt.Sprintf("$((NODE_RANK * %d))", localReplicas(u)) }},
@@ -101,7 +103,8 @@ var vllmLater = []arg{
 
 var vllmLimits = []limit{
 	{
-		// vllm/distributed/parallel_state.py, initialize_model_parallel: ranks count tp first, then pp, then dp.
+		// vllm/distributed/parallel_state.py, initialize_model_parallel: ranks order tp, pp, then
+		// dp.
 		func(u unit) bool { return u.moe && piped(u) && replicated(u) && manyNodes(u) },
 		text("vLLM has the stages of a replica side by side: the replicas that share the experts of a stage would lie on several nodes, which is not how they are priced"),
 	},

@@ -12,7 +12,7 @@ import (
 //go:embed catalogue/*.json
 var files embed.FS
 
-// Catalogue is the model files that are built into the program.
+// Catalogue is the built-in model files.
 var Catalogue = catalogue.Set{What: "model", Checkpoints: true, Files: files, Aliases: map[string]string{
 	"GPT-3":               "gpt_3_175b",
 	"Meta-Llama-3-8B":     "llama_3_8b",
@@ -49,7 +49,8 @@ var Catalogue = catalogue.Set{What: "model", Checkpoints: true, Files: files, Al
 	"Qwen3-235B":             "Qwen3-235B-A22B",
 	"Qwen3-30B":              "Qwen3-30B-A3B",
 	"Qwen3-Next":             "Qwen3-Next-80B-A3B",
-	// Trainings of 1.2B for dialogue, thinking, Japanese, and behind a vision tower; that of 450M is 350M behind one.
+	// Variants of 1.2B for dialogue, thinking, Japanese and vision; the 450M one is 350M with
+	// vision.
 	"LFM2.5": "LFM2.5-1.2B", "LFM2.5-JP": "LFM2.5-1.2B", "LFM2.5-VL": "LFM2.5-1.2B", "LFM2.5-VL-450M": "LFM2.5-350M",
 	"Laguna-S21": "Laguna-S-2.1",
 	// Distilled into the shape of another.
@@ -66,8 +67,8 @@ var Catalogue = catalogue.Set{What: "model", Checkpoints: true, Files: files, Al
 	"w8a8c8", "modelopt", "quarot", "mtp", "dynamic", "block", "kv", "quantized.w8a8", "quantized.w4a16",
 }}
 
-// NamedFormat is the number format that the name of a checkpoint ends in, such as Llama-3.1-70B-FP8-KV; empty where it says
-// none.
+// NamedFormat is the number format that a checkpoint name ends in, such as Llama-3.1-70B-FP8-KV, if
+// any.
 func NamedFormat(ref string) string {
 	words := strings.FieldsFunc(strings.ToLower(ref), func(r rune) bool { return r == '-' || r == '_' })
 	for i := len(words) - 1; i > 0 && slices.Contains(Catalogue.Endings, words[i]); i-- {

@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// kindNames are the usual short names of attention.
 var kindNames = map[AttentionKind]string{
 	MultiHead: "MHA", MultiQuery: "MQA", GroupQuery: "GQA", Latent: "MLA", GatedDelta: "gated delta", Lightning: "lightning",
 	ShortConv: "convolution",
 }
 
-// String describes an attention briefly: GQA 64/8×128 has 64 query and 8 key/value heads of 128 elements.
+// String describes an attention: GQA 64/8×128 has 64 query and 8 key/value heads of 128 elements.
 func (a *Attention) String() string {
 	s := fmt.Sprintf("%s %d", kindNames[a.Kind], a.Heads)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Encode writes the file as JSON, without the keys that have their default values.
+// Encode writes the file as JSON, without default values.
 func (f *File) Encode() []byte {
 	var b bytes.Buffer
 	b.WriteString("{\n")
@@ -30,7 +30,7 @@ type member struct {
 	value reflect.Value
 }
 
-// members are the keys of a struct whose values differ from the defaults, those of embedded structs among them.
+// members are the keys of a struct and its embedded ones whose values are not the defaults.
 func members(v, defaults reflect.Value) []member {
 	var out []member
 	for i := range v.NumField() {
@@ -46,8 +46,7 @@ func members(v, defaults reflect.Value) []member {
 	return out
 }
 
-// encode writes a value: an object of a list on a line of its own, the entries of a map on lines of their own, anything
-// else in place.
+// encode writes objects of a list and entries of a map on their own lines, anything else in place.
 func encode(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Slice:

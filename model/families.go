@@ -1,34 +1,34 @@
 package model
 
-// A family is what the keys of a Hugging Face config mean in one architecture, where that differs between architectures.
-// What transformers assumes of a key that is left out is part of it.
+// A family is the meaning of the keys of a Hugging Face config in one architecture, including the
+// defaults of transformers.
 type family struct {
 	types         []string // model_type
 	wrappers      []string // model_type of a config that holds one of this family in text_config
 	architectures []string
 
-	layers       func(c *config) []string               // the kind of attention of each layer
-	kinds        map[string]func(*config) attentionFile // how each kind is read
-	heads        headKeys                               // of attention that is not latent
+	layers       func(c *config) []string               // kind of attention per layer
+	kinds        map[string]func(*config) attentionFile // readers of each kind
+	heads        headKeys                               // unless attention is latent
 	qkNorm, gate option                                 // norm of queries and keys; gate on the attention output
 
 	width      string // key of the width of dense layers
-	widthTimes int    // the width is this many times hidden where the key is left out; 0: it must be given
+	widthTimes int    // default width as a multiple of hidden; 0: required
 	plain      bool   // two matrices instead of three
 	experts    *expertKeys
-	tied       bool     // tie_word_embeddings where it is left out
-	wideRouter bool     // the router multiplies in 32 bits, whether or not the config says so
+	tied       bool     // default of tie_word_embeddings
+	wideRouter bool     // the router always multiplies in 32 bits
 	leftOut    []string // what the simulation does without
 	harmless   []string // keys that change no shape in this family
 }
 
-// headKeys say what heads are where the config does not.
+// headKeys are the defaults of heads.
 type headKeys struct {
-	kvAsHeads bool // num_key_value_heads defaults to num_attention_heads; else it must be given
-	dim       int  // head_dim defaults to this; 0: to hidden_size / num_attention_heads
+	kvAsHeads bool // num_key_value_heads defaults to num_attention_heads; else it is required
+	dim       int  // default of head_dim; 0: hidden_size / num_attention_heads
 }
 
-// option is a switch: a key, and its value where the key is left out. Without a key it is always so.
+// option is a switch: a key and its default. Without a key it is always on.
 type option struct {
 	key string
 	on  bool
@@ -41,8 +41,8 @@ func (c *config) option(o option) bool {
 	return c.flag(o.on, o.key)
 }
 
-// expertKeys are the keys of experts that have different names or meanings. The numbers of experts, and which layers
-// have them, are read alike everywhere.
+// expertKeys are the keys of experts that differ in name or meaning. The number of experts and
+// their layers are read alike everywhere.
 type expertKeys struct {
 	width       string   // of one expert
 	shared      []string // number of shared experts as wide as the routed ones
@@ -50,13 +50,13 @@ type expertKeys struct {
 	inner       string   // width of the tokens that routed experts see
 }
 
-// The kinds of attention that layers of one model can have.
+// Kinds of attention in the layers of one model.
 const (
 	full              = "full"
 	sliding           = "sliding"
 	linear            = "linear"
 	indexed           = "indexed" // an indexer picks what is seen
-	reused            = "reused"  // what the indexer of another layer picked is seen
+	reused            = "reused"  // sees what the indexer of another layer picked
 	compressed        = "compressed"
 	heavilyCompressed = "heavily compressed"
 )
@@ -209,401 +209,8 @@ var families = []family{
 // latentHeads are keys of heads that latent attention does not use.
 var latentHeads = []string{"num_key_value_heads", "head_dim", "qk_head_dim"}
 
-// The kinds of attention of the layers.
-
-func everyLayer(kind string) func(*config) []string {
-	return func(c *config) []string { return c.fill(func(int) string { return kind }) }
-}
-
-func (c *config) fill(kind func(i int) string) []string {
-	out := make([]string, c.layers)
-	for i := range out {
-		out[i] = kind(i)
-	}
-	return out
-}
-
-// layerTypes are the names of layer_types in transformers.
-var layerTypes = map[string]string{
-	"full_attention": full, "sliding_attention": sliding, "chunked_attention": sliding, "linear_attention": linear,
-}
-
-// typed is the layers by layer_types, or by a rule where that is left out.
-func (c *config) typed(absent func() []string) []string {
-	if _, ok := c.find("layer_types"); !ok {
-		return absent()
-	}
-	known := map[string]string{}
-	for name, kind := range layerTypes {
-		if c.family.kinds[kind] != nil {
-			known[name] = kind
-		}
-	}
-	labels, _ := c.perLayer("layer_types", 0, known)
-	return labels
-}
-
-// allBut has every n-th layer see everything, and the others be of a kind.
-func (c *config) allBut(kind string, n int) []string {
-	return c.fill(func(i int) string {
-		if n > 0 && (i+1)%n == 0 {
-			return full
-		}
-		return kind
-	})
-}
-
-func linearBut(n int) func(*config) []string {
-	return func(c *config) []string {
-		every := c.sizeOr(n, "full_attention_interval")
-		return c.typed(func() []string { return c.allBut(linear, every) })
-	}
-}
-
-func slidingBut(n int) func(*config) []string {
-	return func(c *config) []string {
-		return c.typed(func() []string { return c.allBut(sliding, n) })
-	}
-}
-
-// slidingIfGiven: a window, if there is one, holds in all layers.
-func slidingIfGiven(c *config) []string {
-	return c.typed(func() []string {
-		if _, ok := c.find("sliding_window"); ok {
-			return everyLayer(sliding)(c)
-		}
-		return everyLayer(full)(c)
-	})
-}
-
-// slidingAbove: a window holds from layer max_window_layers on, and only if use_sliding_window says so.
-func slidingAbove(c *config) []string {
-	use := c.flag(false, "use_sliding_window")
-	above := c.count("max_window_layers")
-	_, given := c.find("sliding_window")
-	labels := c.typed(func() []string {
-		return c.fill(func(i int) string {
-			if i >= above {
-				return sliding
-			}
-			return full
-		})
-	})
-	if !use || !given {
-		return everyLayer(full)(c)
-	}
-	return labels
-}
-
-// byIndexer: indexer_types says which layers have an indexer and which use what another picked.
-func byIndexer(c *config) []string {
-	if _, ok := c.find("indexer_types"); !ok {
-		if v, ok := c.find("index_topk_freq"); ok {
-			if n, ok := whole(v, 1, maxSize); ok && n > 1 {
-				v.Problemf("needs indexer_types, which says what layers have an indexer")
-			}
-		}
-		return everyLayer(indexed)(c)
-	}
-	c.find("index_topk_freq", "index_topk_pattern") // indexer_types says the same
-	labels, _ := c.perLayer("indexer_types", 0, map[string]string{"full": indexed, "shared": reused})
-	return labels
-}
-
-// byCompression: compress_ratios has a ratio for each layer and each draft layer.
-func byCompression(c *config) []string {
-	if _, ok := c.find("compress_ratios"); !ok {
-		c.missing("compress_ratios")
-		return nil
-	}
-	ratios := map[string]string{"0": sliding, "4": compressed, "128": heavilyCompressed}
-	labels, _ := c.perLayer("compress_ratios", c.draftLayers(), ratios)
-	return labels
-}
-
-// byLinearConfig: linear_attn_config lists the layers of both kinds, counted from 1.
-func byLinearConfig(c *config) []string {
-	in := c.within("linear_attn_config")
-	if in == nil {
-		return nil
-	}
-	isLinear, ok := in.layerNumbers("kda_layers", 1)
-	if !ok {
-		in.missing("kda_layers")
-	}
-	isFull, ok := in.layerNumbers("full_attn_layers", 1)
-	if !ok {
-		in.missing("full_attn_layers")
-	}
-	if c.doc.Err() != nil {
-		return nil
-	}
-	for i := range c.layers {
-		if isLinear[i] == isFull[i] {
-			c.doc.Problemf(in.inner.at, "layer %d must be in one of kda_layers and full_attn_layers", i+1)
-			return nil
-		}
-	}
-	return c.fill(func(i int) string {
-		if isLinear[i] {
-			return linear
-		}
-		return full
-	})
-}
-
-// byChunks: layers with rotary positions see chunks; every fourth has no positions and sees everything.
-func byChunks(c *config) []string {
-	every := c.sizeOr(4, "no_rope_layer_interval")
-	if _, ok := c.find("attention_chunk_size"); !ok {
-		return everyLayer(full)(c)
-	}
-	return c.typed(func() []string {
-		if v, ok := c.list("no_rope_layers"); ok && len(v) > 0 {
-			labels, _ := c.perLayer("no_rope_layers", 0, map[string]string{"1": sliding, "0": full})
-			return labels
-		}
-		return c.allBut(sliding, every)
-	})
-}
-
-func byHybridPattern(c *config) []string {
-	if _, ok := c.find("hybrid_layer_pattern"); !ok {
-		c.missing("hybrid_layer_pattern")
-		return nil
-	}
-	labels, _ := c.perLayer("hybrid_layer_pattern", 0, map[string]string{"0": full, "1": sliding})
-	return labels
-}
-
-// byAttentionType: attn_type_list has a 1 for each layer with softmax attention.
-func byAttentionType(every int) func(*config) []string {
-	return func(c *config) []string {
-		if _, ok := c.find("attn_type_list"); ok {
-			labels, _ := c.perLayer("attn_type_list", 0, map[string]string{"0": linear, "1": full})
-			return labels
-		}
-		return c.typed(func() []string {
-			if every > 1 {
-				c.omit(c.inner.at, "the order of layers, as attn_type_list is missing: every %dth is taken to have softmax attention, the others linear", every)
-			}
-			return c.allBut(linear, every)
-		})
-	}
-}
-
-// How the kinds of attention are read.
-
-// headSize is the elements of a head.
-func (c *config) headSize(heads int) int {
-	if n := c.sizeOr(c.family.heads.dim, "head_dim"); n > 0 {
-		return n
-	}
-	hidden, _ := c.number(1, maxSize, "hidden_size", "n_embd")
-	if v, ok := c.find("num_attention_heads", "n_head"); ok && heads > 0 && hidden%heads != 0 {
-		v.Problemf("must divide hidden_size (%d) when head_dim is not given, but %d does not", hidden, heads)
-	}
-	return hidden / max(heads, 1)
-}
-
-// grouped is attention with queries, keys and values of their own.
-func grouped(c *config) attentionFile {
-	heads := c.size("num_attention_heads", "n_head")
-	var kv int
-	if c.family.heads.kvAsHeads {
-		kv = c.sizeOr(heads, "num_key_value_heads")
-	} else {
-		kv = c.size("num_key_value_heads")
-	}
-	a := c.groups(heads, kv, "num_key_value_heads")
-	a.AttnSize = c.headSize(heads)
-	a.setValueDim(c.sizeOr(0, "v_head_dim"))
-	norm := c.option(c.family.qkNorm)
-	a.QKNorm = &norm
-	if c.word("qk_norm_type") == wideNorm && norm {
-		a.QKNormType = wideNorm
-	}
-	a.HasAttnGate = c.option(c.family.gate)
-	return a
-}
-
-// groups chooses the type of attention by its heads.
-func (c *config) groups(heads, kv int, key string) attentionFile {
-	a := attentionFile{AttnType: "group-query", AttnHeads: heads}
-	switch {
-	case kv == heads:
-		a.AttnType = "multi-head"
-	case kv == 1:
-		a.AttnType = "multi-query"
-	default:
-		a.KVHeads = kv
-		if v, ok := c.find(key); ok && kv > 0 && heads%kv != 0 {
-			v.Problemf("must divide the number of heads (%d), but %d does not", heads, kv)
-		}
-	}
-	return a
-}
-
-func (a *attentionFile) setValueDim(n int) {
-	if n != a.AttnSize {
-		a.ValueDim = n
-	}
-}
-
-// windowed sees the last tokens only.
-func windowed(c *config) attentionFile {
-	a := grouped(c)
-	a.Window = c.sizeUpTo(maxLength, "sliding_window")
-	return a
-}
-
-// chunked sees the tokens of its own chunk of the sequence only.
-func chunked(c *config) attentionFile {
-	a := grouped(c)
-	a.Window = c.sizeUpTo(maxLength, "attention_chunk_size")
-	c.omit(join(c.inner.at, "attention_chunk_size"), "the borders of attention chunks: a sliding window of their length is taken")
-	return a
-}
-
-// unrotated has no positions, and no norms of queries and keys either.
-func unrotated(c *config) attentionFile {
-	a := grouped(c)
-	norm := false
-	a.QKNorm = &norm
-	return a
-}
-
-// slidingHeads has heads of its own besides a window.
-func slidingHeads(c *config) attentionFile {
-	heads := c.size("swa_num_attention_heads")
-	a := c.groups(heads, c.size("swa_num_key_value_heads"), "swa_num_key_value_heads")
-	a.AttnSize = c.size("swa_head_dim")
-	a.setValueDim(c.sizeOr(0, "swa_v_head_dim"))
-	norm := c.option(c.family.qkNorm)
-	a.QKNorm = &norm
-	a.Window = c.sizeUpTo(maxLength, "sliding_window", "sliding_window_size")
-	return a
-}
-
-// gatedDelta is the linear attention of Qwen.
-func gatedDelta(c *config) attentionFile {
-	a := attentionFile{
-		AttnType:  "gated-delta",
-		AttnHeads: c.size("linear_num_value_heads"),
-		KVHeads:   c.size("linear_num_key_heads"),
-		AttnSize:  c.size("linear_key_head_dim"),
-	}
-	a.setValueDim(c.size("linear_value_head_dim"))
-	a.Conv, _ = c.number(1, 1000, "linear_conv_kernel_dim")
-	if a.KVHeads > 0 && a.AttnHeads%a.KVHeads != 0 {
-		v, _ := c.find("linear_num_key_heads")
-		v.Problemf("must divide linear_num_value_heads (%d), but %d does not", a.AttnHeads, a.KVHeads)
-	}
-	return a
-}
-
-// kimiDelta is the linear attention of Kimi.
-func kimiDelta(c *config) attentionFile {
-	in := c.within("linear_attn_config")
-	if in == nil {
-		return attentionFile{}
-	}
-	heads := in.size("num_heads")
-	a := attentionFile{AttnType: "gated-delta", AttnHeads: heads, KVHeads: heads, AttnSize: in.size("head_dim")}
-	a.Conv, _ = in.number(1, 1000, "short_conv_kernel_size")
-	if !in.flag(false, "use_full_rank_gate") {
-		c.omit(in.inner.at, "the low rank of the output gate of Kimi delta attention: it is taken to be of full rank")
-	}
-	return a
-}
-
-// lightning is the linear attention of MiniMax.
-func lightning(c *config) attentionFile {
-	heads := c.size("num_attention_heads")
-	return attentionFile{AttnType: "lightning", AttnHeads: heads, AttnSize: c.headSize(heads)}
-}
-
-// latent attention works on the latent vectors when it decodes: that is what engines do.
-func latent(c *config) attentionFile {
-	a := attentionFile{
-		AttnType:  "mla-absorb",
-		AttnHeads: c.size("num_attention_heads"),
-		KVRank:    c.size("kv_lora_rank"),
-		NopeDim:   c.size("qk_nope_head_dim"),
-		ValueDim:  c.size("v_head_dim"),
-	}
-	if _, ok := c.find("qk_rope_head_dim"); !ok {
-		c.missing("qk_rope_head_dim")
-	}
-	a.RopeDim = c.count("qk_rope_head_dim")
-	if q := c.count("q_lora_rank"); q > 0 {
-		a.QueryRank = &q
-	}
-	a.HasAttnGate = c.option(c.family.gate)
-	return a
-}
-
-func latentIndexed(c *config) attentionFile {
-	a := latent(c)
-	c.index(&a)
-	return a
-}
-
-// index reads the indexer.
-func (c *config) index(a *attentionFile) {
-	a.IndexHeads = c.size("index_n_heads")
-	a.IndexDim = c.size("index_head_dim")
-	a.IndexTopK = c.sizeUpTo(maxLength, "index_topk")
-}
-
-func latentReused(c *config) attentionFile {
-	a := latent(c)
-	a.IndexTopK = c.sizeUpTo(maxLength, "index_topk")
-	return a
-}
-
-// compressedNot is the attention of DeepSeek-V4 without its compressed past: one vector per token is key and value of
-// all heads, within a window.
-func compressedNot(c *config) attentionFile {
-	a := attentionFile{
-		AttnType: "multi-query", AttnHeads: c.size("num_attention_heads"), AttnSize: c.size("head_dim"), SharedKV: true,
-		Window:     c.sizeUpTo(maxLength, "sliding_window"),
-		OutputRank: c.sizeOr(0, "o_lora_rank"),
-	}
-	if v, ok := c.find("num_key_value_heads"); ok {
-		if n, ok := whole(v, 1, maxSize); ok && n != 1 {
-			v.Problemf("must be 1, not %d: the model type has one key/value head", n)
-		}
-	}
-	c.find("qk_rope_head_dim") // a part of the head
-	if groups := c.sizeOr(1, "o_groups"); groups > 1 {
-		a.OutputGroups = groups
-	}
-	if q := c.count("q_lora_rank"); q > 0 {
-		a.QueryRank = &q
-	}
-	norm := true
-	a.QKNorm = &norm
-	return a
-}
-
-// compressedBy4 adds the past in overlapping groups of 4 tokens, among which an indexer picks.
-func compressedBy4(c *config) attentionFile {
-	a := compressedNot(c)
-	a.Compress = 4
-	c.index(&a)
-	return a
-}
-
-// compressedBy128 adds all of the past in groups of 128 tokens.
-func compressedBy128(c *config) attentionFile {
-	a := compressedNot(c)
-	a.Compress = 128
-	return a
-}
-
-// harmless are the keys that change nothing in the shape of a model: training, generation, positions, tokens, the
-// choice of experts, precision of single steps, and what transformers writes into every config.
+// harmless are keys that do not change the shape of a model: training, generation, positions,
+// tokens, the choice of experts, precision of single steps, and what transformers always writes.
 var harmless = setOf(
 	// Positions.
 	"n_ctx", "initial_context_length", "original_max_position_embeddings",

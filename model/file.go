@@ -8,20 +8,20 @@ import (
 	"throughline/internal/document"
 )
 
-// Settings is what a model file says about deployment. The file format mixes it with the shape; everything behind the
-// loader keeps the two apart.
+// Settings is what a model file says about deployment, which everything behind the loader keeps
+// apart from the shape.
 type Settings struct {
 	Absorb         bool // MLA decodes against the latent cache directly
 	Flash          bool // attention scores never reach memory
 	Redundant      int  // extra copies of routed experts
-	SharedReplicas int  // deployed copies of the shared expert, spread over the cards like routed ones
-	SharedPerCard  bool // unless the runtime file says otherwise, every processor holds the shared experts itself
-	Cached         int  // prompt tokens that are in the cache already
+	SharedReplicas int  // deployed copies of the shared expert, spread like routed ones
+	SharedPerCard  bool // by default every processor holds the shared experts
+	Cached         int  // prompt tokens already in the cache
 }
 
-// File is the model format. Tags drive the strict decoder, the JSON Schema and the key list in docs/formats.md. The
-// bounds leave room for any model; they keep products of sizes from overflowing. What other tools call a key is
-// recognized as a mistake.
+// File is the model format. Tags drive the strict decoder, the JSON Schema and the key list in
+// docs/formats.md. Bounds leave room for any model but keep products of sizes from overflowing.
+// Names of keys in other tools are recognized as mistakes.
 type File struct {
 	Name        string `json:"model" aka:"name,model_name" required:"true" nonempty:"true" line:"true" doc:"name of the model, as printed in results"`
 	Hidden      int    `json:"hidden" aka:"hidden_size,d_model,n_embd" required:"true" range:"[1,1000000]" doc:"width of the residual stream"`
@@ -55,7 +55,7 @@ type File struct {
 	Streams     int  `json:"hc_mult" range:"[1,64]" doc:"residual streams that hyper-connections mix around every block; absent: one, to which blocks add"`
 	FirstDense  int  `json:"first_k_dense_replace" range:"[0,1000000]" doc:"leading layers that are dense although the model has experts"`
 	DraftLayers int  `json:"num_nextn_predict_layers" range:"[0,1000]" doc:"layers of a module that drafts tokens (multi-token prediction)"`
-	// Lengths, as sources print them; rates of acceptance follow.
+	// Lengths, as sources print them; acceptance rates follow.
 	DraftLengths []float64 `json:"draft_lengths" nonempty:"true" range:"[1,65]" doc:"mean tokens of a decode step with 1, 2, … drafts, as measured"`
 	VocabSize    int       `json:"vocab_size" range:"[1,1e9]" doc:"size of the vocabulary"`
 	Positions    int       `json:"max_position_embeddings" aka:"n_positions" range:"[1,1e9]" doc:"longest request that the model takes, input and output together"`
@@ -74,7 +74,7 @@ type File struct {
 // wideNorm is the type of norms over all heads of queries, and of keys, together.
 const wideNorm = "per_layer"
 
-// attentionFile is the keys that describe an attention.
+// attentionFile is the keys of an attention.
 type attentionFile struct {
 	AttnType    string `json:"attn_type" required:"true" enum:"multi-head,multi-query,group-query,mla,mla-absorb,gated-delta,lightning,short-conv" doc:"kind of attention"`
 	AttnHeads   int    `json:"attn_heads" aka:"num_attention_heads,num_heads,n_heads" required:"true" range:"[1,1000000]" doc:"query heads; in linear attention, value heads"`
@@ -107,7 +107,7 @@ type mixFile struct {
 	attentionFile
 }
 
-// defaults are the values of keys a file may leave out.
+// defaults of optional keys.
 func defaults() File {
 	return File{MLP: "gated", CapacityFactor: 1, FFNDimMultiplier: 1, MultipleOf: 1, UseFlashAttn: true}
 }
@@ -116,11 +116,11 @@ func defaults() File {
 type Loaded struct {
 	Model    *Model
 	Settings *Settings
-	File     File // what the file says, in the model format
+	File     File // in the model format
 }
 
-// Read reads a model file or a Hugging Face config.json, told apart by their keys. The problems, if any, are in the
-// returned document.
+// Read reads a model file or a Hugging Face config.json, told apart by their keys. Problems are in
+// the returned document.
 func Read(name string, src []byte) (*Model, *Settings, *document.File) {
 	l, doc := Load(name, src)
 	if l == nil {
@@ -129,7 +129,7 @@ func Read(name string, src []byte) (*Model, *Settings, *document.File) {
 	return l.Model, l.Settings, doc
 }
 
-// Load is Read for those who want to know what the file says besides.
+// Load is Read with the contents of the file.
 func Load(name string, src []byte) (*Loaded, *document.File) {
 	doc := document.Parse(name, src)
 	if IsHuggingFace(doc.Keys()) {
@@ -156,14 +156,14 @@ func readNative(doc *document.File) *Loaded {
 		Cached:         f.CacheLen,
 	}}
 	if !doc.Has("num_shared_experts") {
-		// Nothing is said about how the shared experts are deployed. A copy on every processor always works; spread like
-		// the routed ones, their number seldom divides.
+		// The deployment of shared experts is open. A copy on every processor always works; spread
+		// like the routed ones, their number seldom divides.
 		out.Settings.SharedReplicas, out.Settings.SharedPerCard = f.SharedPerToken, f.SharedPerToken > 0
 	}
 	return out
 }
 
-// absorbs reports whether latent attention, in whichever layers it is, works on the latent vectors.
+// absorbs reports whether latent attention in any layer decodes on the latent vectors.
 func (f *File) absorbs() bool {
 	return f.AttnType == "mla-absorb" || slices.ContainsFunc(f.Mix, func(m mixFile) bool { return m.AttnType == "mla-absorb" })
 }
@@ -189,7 +189,7 @@ func (f *attentionFile) shape() Attention {
 	case MultiQuery:
 		a.KVHeads = 1
 	}
-	// The published listing of a group-query model has no such key, and its sample output contains the norms.
+	// The published listing of a group-query model lacks this key; its sample output has the norms.
 	a.QKNorm = a.Kind == GroupQuery
 	if f.QKNorm != nil {
 		a.QKNorm = *f.QKNorm
@@ -218,8 +218,8 @@ func (f *File) shape() *Model {
 	return m
 }
 
-// check reports what no single key can show: keys that need each other, and values that contradict each other. Only
-// sound values are compared, since a contradiction with a wrong value says nothing.
+// check reports keys that need or contradict each other. Only sound values are compared, since a
+// contradiction with a wrong value says nothing.
 func check(doc *document.File, f *File) {
 	checkAttention(doc, "", &f.attentionFile)
 	mixed := 0
@@ -254,7 +254,7 @@ func check(doc *document.File, f *File) {
 	}
 }
 
-// checkDraftLengths: a draft adds no more than the one before it, which must be accepted first, and none less than nothing.
+// checkDraftLengths: a draft adds between 0 and what the one before it, accepted first, adds.
 func checkDraftLengths(doc *document.File, lengths []float64) {
 	before, added := 1.0, 1.0
 	for i, n := range lengths {
@@ -265,12 +265,12 @@ func checkDraftLengths(doc *document.File, lengths []float64) {
 	}
 }
 
-// sound reports whether all the keys are given and well.
+// sound reports whether all keys are given and valid.
 func sound(doc *document.File, keys ...string) bool {
 	return !slices.ContainsFunc(keys, func(k string) bool { return !doc.Sound(k) })
 }
 
-// need reports keys of the object at a path that are missing.
+// need reports missing keys of the object at a path.
 func need(doc *document.File, at, why string, keys ...string) {
 	for _, k := range keys {
 		if doc.Lacks(join(at, k)) {
@@ -287,7 +287,7 @@ func join(at, key string) string {
 	return at + "." + key
 }
 
-// attentionNeeds are the keys that a kind of attention cannot do without.
+// attentionNeeds are the required keys of each kind of attention.
 var attentionNeeds = map[string][]string{
 	"mla":         {"kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"},
 	"mla-absorb":  {"kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"},
@@ -299,7 +299,7 @@ var attentionNeeds = map[string][]string{
 	"short-conv":  {"attn_size", "conv_kernel"},
 }
 
-// checkAttention checks the attention that the object at a path describes.
+// checkAttention checks the attention at a path.
 func checkAttention(doc *document.File, at string, f *attentionFile) {
 	need(doc, at, fmt.Sprintf("attn_type is %q", f.AttnType), attentionNeeds[f.AttnType]...)
 	kv := join(at, "kv_heads")

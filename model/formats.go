@@ -19,15 +19,15 @@ const (
 	ModuleCount
 )
 
-// moduleNames are the keys of the modules in a file, and their names in words.
+// moduleNames are the keys of the modules in a file, and their names in texts.
 var moduleNames = [ModuleCount]string{"attention", "feedforward", "experts", "shared_experts", "embeddings"}
 
 func (m Module) String() string { return strings.ReplaceAll(moduleNames[m], "_", " ") }
 
-// Formats are the number formats that a model is published in, by name; empty: 16 bits.
+// Formats are the published number formats of a model; empty: 16 bits.
 type Formats struct {
 	Weights [ModuleCount]string
-	Cache   string // empty: not said
+	Cache   string // empty: unknown
 }
 
 // Of is the format of a module.
@@ -52,7 +52,7 @@ func (m *Model) has(module Module) bool {
 	return true
 }
 
-// Narrowest is the format with the fewest bytes of the weights that a model has, and the modules that have it.
+// Narrowest is the narrowest weight format of a model, and the modules that have it.
 func (m *Model) Narrowest() (format *number.Format, modules []Module) {
 	for module := range ModuleCount {
 		if !m.has(module) {
@@ -69,8 +69,8 @@ func (m *Model) Narrowest() (format *number.Format, modules []Module) {
 	return format, modules
 }
 
-// DescribeFormats says which formats weights have: "fp8_block", or "mxfp4 experts, rest bf16". Embeddings are not said: they
-// have 16 bits wherever the rest is narrower.
+// DescribeFormats names the formats of weights: "fp8_block", or "mxfp4 experts, rest bf16".
+// Embeddings are left out: they have 16 bits wherever the rest is narrower.
 func (m *Model) DescribeFormats() string {
 	narrow, modules := m.Narrowest()
 	rest := ""
@@ -89,10 +89,10 @@ func (m *Model) DescribeFormats() string {
 	return narrow.Name + " " + strings.Join(names, " and ") + ", rest " + rest
 }
 
-// cacheKey is that of the format of the KV cache, beside those of the modules.
+// cacheKey is the key of the KV cache among those of the modules.
 const cacheKey = "cache"
 
-// formats are what a file says that the model is published in. What it leaves out has 16 bits.
+// formats that a file says the model is published in; 16 bits by default.
 func (f *File) formats() (out Formats) {
 	for module, key := range moduleNames {
 		out.Weights[module] = cmp.Or(f.Formats[key], number.Half)

@@ -12,15 +12,14 @@ import (
 	"throughline/internal/document"
 )
 
-// IsHuggingFace reports whether a file with these keys at its root is a Hugging Face config.json rather than one of this
-// program.
+// IsHuggingFace reports whether these root keys are those of a Hugging Face config.json.
 func IsHuggingFace(keys []string) bool {
 	has := func(key string) bool { return slices.Contains(keys, key) }
 	native := slices.ContainsFunc([]string{"model", "attn_type", "num_blocks", "attn_heads"}, has)
 	return !native && slices.ContainsFunc([]string{"model_type", "architectures", "text_config", "hidden_size", "n_embd"}, has)
 }
 
-// readConfig reads a Hugging Face config.json by what the families know: see families.go.
+// readConfig reads a Hugging Face config.json by its family: see families.go.
 func readConfig(doc *document.File, name string) *Loaded {
 	c := newConfig(doc)
 	if c == nil {
@@ -46,7 +45,7 @@ func readConfig(doc *document.File, name string) *Loaded {
 	if method != "" {
 		f.Sources["formats"] = "published checkpoint, " + method
 	}
-	// The file is read like one that was written by hand, so that an import means the same before and after it is saved.
+	// Read back what would be saved, so that an import means the same before and after.
 	native := document.Parse(name, f.Encode())
 	out := readNative(native)
 	for _, p := range native.Problems() {
@@ -55,261 +54,10 @@ func readConfig(doc *document.File, name string) *Loaded {
 	return out
 }
 
-// leftOut is the entry among the sources that says what the model has and the simulation has not.
+// leftOut is the source entry that says what the simulation does without.
 const leftOut = "left out"
 
-// raw is a value that is looked at later.
-type raw struct{ document.Value }
-
-// DecodeDocument keeps the value.
-func (r *raw) DecodeDocument(v document.Value) { r.Value = v }
-
-// object is an object of the file, and which of its keys were looked at.
-type object struct {
-	at     string
-	values map[string]raw
-	seen   map[string]bool
-}
-
-// config is the object that describes a language model, possibly inside another that adds vision or audio.
-type config struct {
-	doc     *document.File
-	inner   *object // text_config, or the root
-	outer   *object // the root
-	family  *family
-	layers  int
-	leftOut []string
-	parts   []*object // objects inside whose keys are read
-}
-
-// newConfig is nil if the file could not be parsed or holds no config.
-func newConfig(doc *document.File) *config {
-	if !doc.Has("") {
-		return nil
-	}
-	root := &object{values: map[string]raw{}, seen: map[string]bool{}}
-	doc.Decode(&root.values)
-	c := &config{doc: doc, inner: root, outer: root}
-	if text, ok := root.values["text_config"]; ok && text.Kind() != document.Null {
-		root.seen["text_config"] = true
-		if c.inner = c.part(text); c.inner == nil {
-			return nil
-		}
-	}
-	return c
-}
-
-// part is an object in the file, the same one for each call; nil, with a problem, if the value is none.
-func (c *config) part(v raw) *object {
-	if v.Kind() != document.Object {
-		v.Problemf("must be an object, not %s", v.Describe())
-		return nil
-	}
-	for _, o := range c.parts {
-		if o.at == v.Path() {
-			return o
-		}
-	}
-	o := &object{at: v.Path(), values: map[string]raw{}, seen: map[string]bool{}}
-	v.Decode(&o.values)
-	c.parts = append(c.parts, o)
-	return o
-}
-
-// within is the config whose keys are looked up in an object of this one; nil if there is none.
-func (c *config) within(key string) *config {
-	v, ok := c.find(key)
-	if !ok {
-		c.missing(key)
-		return nil
-	}
-	o := c.part(v)
-	if o == nil {
-		return nil
-	}
-	return &config{doc: c.doc, inner: o, outer: o, family: c.family, layers: c.layers}
-}
-
-// find is the value of a key, which may go by several names, in the inner object or else in the outer one. A null is no
-// value.
-func (c *config) find(keys ...string) (raw, bool) {
-	inner, ok := c.inner.find(keys)
-	outer, okOuter := c.outer.find(keys)
-	if ok {
-		return inner, true
-	}
-	return outer, okOuter
-}
-
-// find is the value of a key. Names that are both given must agree.
-func (o *object) find(keys []string) (found raw, ok bool) {
-	for _, key := range keys {
-		v, given := o.values[key]
-		o.seen[key] = true
-		switch {
-		case !given || v.Kind() == document.Null:
-		case !ok:
-			found, ok = v, true
-		case v.Describe() != found.Describe():
-			v.Problemf("contradicts %s, which is %s", found.Path(), found.Describe())
-		}
-	}
-	return found, ok
-}
-
-func (c *config) missing(keys ...string) {
-	message := fmt.Sprintf("missing key %q", keys[0])
-	if c.family != nil {
-		message += fmt.Sprintf(", which model_type %q needs", c.family.types[0])
-	}
-	c.doc.Problemf(c.inner.at, "%s", message)
-}
-
-// The largest values of the model format.
-const (
-	maxSize   = 1_000_000
-	maxLength = 1_000_000_000
-)
-
-// number is a whole number between two bounds, and whether there is one.
-func (c *config) number(low, high int, keys ...string) (int, bool) {
-	v, ok := c.find(keys...)
-	if !ok {
-		return 0, false
-	}
-	return whole(v, low, high)
-}
-
-func whole(v raw, low, high int) (int, bool) {
-	n, ok := v.Int()
-	switch {
-	case !ok:
-		v.Problemf("must be a whole number from %d to %d, not %s", low, high, v.Describe())
-	case n < low:
-		v.Problemf("must be at least %d, not %d", low, n)
-	case n > high:
-		v.Problemf("must be at most %d, not %d", high, n)
-	default:
-		return n, true
-	}
-	return 0, false
-}
-
-// size is a whole number of at least 1 that must be given.
-func (c *config) size(keys ...string) int { return c.sizeUpTo(maxSize, keys...) }
-
-func (c *config) sizeUpTo(high int, keys ...string) int {
-	if _, ok := c.find(keys...); !ok {
-		c.missing(keys...)
-		return 0
-	}
-	n, _ := c.number(1, high, keys...)
-	return n
-}
-
-// sizeOr is a whole number of at least 1, or what it is where it is not given.
-func (c *config) sizeOr(absent int, keys ...string) int {
-	if _, ok := c.find(keys...); !ok {
-		return absent
-	}
-	n, _ := c.number(1, maxSize, keys...)
-	return n
-}
-
-// count is a whole number of at least 0, and 0 where it is not given.
-func (c *config) count(keys ...string) int {
-	n, _ := c.number(0, maxSize, keys...)
-	return n
-}
-
-// flag is a boolean, or what it is where it is not given.
-func (c *config) flag(absent bool, keys ...string) bool {
-	v, ok := c.find(keys...)
-	if !ok {
-		return absent
-	}
-	b, ok := v.Bool()
-	if !ok {
-		v.Problemf("must be true or false, not %s", v.Describe())
-	}
-	return b
-}
-
-// word is a string, and "" where it is not given.
-func (c *config) word(keys ...string) string {
-	v, ok := c.find(keys...)
-	if !ok {
-		return ""
-	}
-	s, ok := v.String()
-	if !ok {
-		v.Problemf("must be a string, not %s", v.Describe())
-	}
-	return s
-}
-
-// list is the elements of a list, and whether there is one.
-func (c *config) list(keys ...string) ([]raw, bool) {
-	v, ok := c.find(keys...)
-	if !ok {
-		return nil, false
-	}
-	if v.Kind() != document.List {
-		v.Problemf("must be a list, not %s", v.Describe())
-		return nil, false
-	}
-	return elements(v), true
-}
-
-func elements(v raw) []raw {
-	var out []raw
-	for _, e := range v.Elements() {
-		out = append(out, raw{e})
-	}
-	return out
-}
-
-// perLayer is a list with a string or number for each layer, translated. Elements beyond the layers, up to so many, are
-// those of draft layers.
-func (c *config) perLayer(key string, drafts int, meaning map[string]string) ([]string, bool) {
-	values, ok := c.list(key)
-	if !ok {
-		return nil, false
-	}
-	if len(values) < c.layers || len(values) > c.layers+drafts {
-		c.doc.Problemf(join(c.inner.at, key), "must have an element for each of %d layers, not %d", c.layers, len(values))
-		return nil, false
-	}
-	var out []string
-	for _, v := range values[:c.layers] {
-		meant, known := meaning[text(v)]
-		if !known {
-			if v.Kind() == document.String {
-				v.Problemf("%s", document.NotOneOf(text(v), sortedKeys(meaning)))
-			} else {
-				v.Problemf("must be one of %s, not %s", strings.Join(sortedKeys(meaning), ", "), text(v))
-			}
-			return nil, false
-		}
-		out = append(out, meant)
-	}
-	return out, true
-}
-
-// text is a string or a whole number as a string.
-func text(v raw) string {
-	if s, ok := v.String(); ok {
-		return s
-	}
-	if n, ok := v.Int(); ok {
-		return fmt.Sprint(n)
-	}
-	return v.Describe()
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// omit notes something that the model has and the simulation has not.
+// omit notes a property of the model that the simulation lacks.
 func (c *config) omit(at, format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
 	if slices.Contains(c.leftOut, what) {
@@ -319,7 +67,7 @@ func (c *config) omit(at, format string, args ...any) {
 	c.doc.Warnf(at, "left out: %s", what)
 }
 
-// ConfigTypes are the values of model_type that are known, sorted.
+// ConfigTypes are the known values of model_type, sorted.
 func ConfigTypes() []string {
 	var all []string
 	for i := range families {
@@ -329,7 +77,7 @@ func ConfigTypes() []string {
 	return all
 }
 
-// findFamily is the family of the architecture that the config names; nil, with a problem, if it is not known.
+// findFamily is the family of the architecture; nil, with a problem, if it is unknown.
 func (c *config) findFamily() *family {
 	names := map[string]*family{}    // by model_type
 	wrappers := map[string]*family{} // by model_type of the outer object
@@ -386,7 +134,8 @@ func (c *config) findFamily() *family {
 	return c.checkArchitecture(f, classes, all)
 }
 
-// checkArchitecture compares the family with the class that the config names, which decides if nothing else does.
+// checkArchitecture compares the family with the config's class, which decides if nothing else
+// does.
 func (c *config) checkArchitecture(f *family, classes map[string]*family, types []string) *family {
 	c.inner.seen["architectures"], c.outer.seen["architectures"] = true, true
 	given := false
@@ -418,7 +167,7 @@ func (c *config) checkArchitecture(f *family, classes map[string]*family, types 
 	return f
 }
 
-// modelName is the name in results: that of the file, of the folder of a config.json, or of its repository.
+// modelName is that of the file, of the folder of a config.json, or of its repository.
 func (c *config) modelName(file string) string {
 	if repository, ok := catalogue.Repository(file); ok {
 		return path.Base(repository)
@@ -496,10 +245,10 @@ func (c *config) attention(f *File) {
 	for _, l := range labels {
 		counts[l]++
 	}
-	// The attention that sees most comes first, so that it is the one the rules of plans look at.
+	// The attention that sees most comes first, since plan rules use the first.
 	byRank := func(a, b string) int { return slices.Index(ranks, a) - slices.Index(ranks, b) }
 	kinds := slices.SortedFunc(maps.Keys(counts), byRank)
-	if len(kinds) == 0 { // what is wrong with the layers has been said; there may be more
+	if len(kinds) == 0 { // the problem is reported; there may be more
 		kinds = slices.SortedFunc(maps.Keys(c.family.kinds), byRank)[:1]
 	}
 	for i, k := range kinds {
@@ -515,7 +264,7 @@ func (c *config) attention(f *File) {
 // ranks orders the kinds of attention by how much they see.
 var ranks = []string{full, indexed, compressed, reused, heavilyCompressed, sliding, linear}
 
-// experts reads the expert layers, and which layers they are; nil if the model has none.
+// experts reads the expert layers, and which layers they are; nil if there are none.
 func (c *config) experts(f *File) (sparse []bool) {
 	e := c.family.experts
 	if e == nil {
@@ -556,7 +305,7 @@ func (c *config) experts(f *File) (sparse []bool) {
 	return sparse
 }
 
-// sparseLayers says of each layer whether it has experts. Every key that says so takes some layers out.
+// sparseLayers says which layers have experts: every key about that excludes some.
 func (c *config) sparseLayers() []bool {
 	sparse := make([]bool, c.layers)
 	for i := range sparse {
@@ -593,7 +342,7 @@ func (c *config) sparseLayers() []bool {
 	return sparse
 }
 
-// layerNumbers is a list of layers, the first of which has the given number, as a set.
+// layerNumbers is a list of layers, counted from base, as a set.
 func (c *config) layerNumbers(key string, base int) (map[int]bool, bool) {
 	values, ok := c.list(key)
 	if !ok {
@@ -601,14 +350,15 @@ func (c *config) layerNumbers(key string, base int) (map[int]bool, bool) {
 	}
 	set := map[int]bool{}
 	for _, v := range values {
-		if n, ok := whole(v, base, base+max(c.layers, 1)-1); ok {
+		if n, ok := parseInt(v, base, base+max(c.layers, 1)-1); ok {
 			set[n-base] = true
 		}
 	}
 	return set, true
 }
 
-// placeExperts says in the model format which layers have experts: all but the first few, or every n-th.
+// placeExperts expresses in the model format which layers have experts: all but the first, or every
+// n-th.
 func (c *config) placeExperts(f *File, sparse []bool) {
 	if len(sparse) == 0 {
 		return
@@ -668,7 +418,7 @@ func isSet(v raw) bool {
 	return v.Kind() == document.Object || len(v.Elements()) > 0
 }
 
-// unread warns of keys that were not looked at, unless they are known not to matter.
+// unread warns of keys that were not read, unless they are harmless.
 func (c *config) unread() {
 	for _, o := range append([]*object{c.outer}, c.parts...) {
 		for key, v := range o.values {

@@ -1,5 +1,5 @@
-// Package model describes the shape of a large language model: its dimensions, its kind of attention, its dense and
-// expert layers. It knows nothing of hardware or of how the model is deployed.
+// Package model describes the shape of a large language model: dimensions, attention, dense and
+// expert layers. It is independent of hardware and deployment.
 package model
 
 import "math"
@@ -9,30 +9,31 @@ type Model struct {
 	Name        string
 	Hidden      int // width of the residual stream
 	Layers      int
-	Attention   Attention // of all layers but those in Mixed
+	Attention   Attention // of all layers except those in Mixed
 	Mixed       []MixedAttention
-	FeedForward int // width of a dense MLP layer; 0 when every layer is an expert layer
+	FeedForward int // width of a dense MLP layer; 0 if all have experts
 	MLP         MLPKind
 	Experts     Experts // Routed is 0 in a dense model
-	FirstDense  int     // leading layers of an expert model that are dense
+	FirstDense  int     // leading dense layers of an expert model
 	DraftLayers int     // layers of a module for multi-token prediction
-	// DraftLengths is the mean tokens of a decode step with 1, 2, … drafts, where they were measured.
+	// DraftLengths is the measured mean tokens of a decode step with 1, 2, … drafts, if known.
 	DraftLengths []float64
-	Vocab        int     // 0: not known
-	Positions    int     // tokens of a request, input and output together, that it takes at most; 0: not known
+	Vocab        int     // 0: unknown
+	Positions    int     // most tokens of input and output together; 0: unknown
 	Tied         bool    // the output projection is the input embedding
-	Formats      Formats // that it is published in
-	// Streams is the residual streams that hyper-connections mix around every block; 0 or 1: there is one, and blocks add to it.
+	Formats      Formats // as published
+	// Streams is the residual streams that hyper-connections mix around every block; 0 or 1: a
+	// plain one.
 	Streams int
 	// WideRouter: the router multiplies in 32 bits, where an engine follows the model in that.
 	WideRouter bool
 }
 
-// Hyper reports whether hyper-connections take the place of norms and residuals around blocks.
+// Hyper reports whether hyper-connections replace norms and residuals around blocks.
 func (m *Model) Hyper() bool { return m.Streams > 1 }
 
-// MixParams is the parameters of one hyper-connection: from all streams to what the block reads of each, what each gets of its result,
-// and what each gets of the others.
+// MixParams is the parameters of one hyper-connection: from all streams to the block's input from
+// each, each one's share of its result, and each one's mix of the others.
 func (m *Model) MixParams() float64 {
 	if !m.Hyper() {
 		return 0
@@ -44,13 +45,13 @@ func (m *Model) MixParams() float64 {
 // MaxMixed is how many kinds of attention a model may have besides the main one.
 const MaxMixed = 3
 
-// MixedAttention is layers whose attention differs from that of the others.
+// MixedAttention is layers with an attention of their own.
 type MixedAttention struct {
 	Attention Attention
 	Layers    int
 }
 
-// MLPKind tells the two usual feed-forward blocks apart.
+// MLPKind is one of the two usual feed-forward blocks.
 type MLPKind uint8
 
 const (
@@ -62,48 +63,48 @@ const (
 type AttentionKind uint8
 
 const (
-	MultiHead  AttentionKind = iota // every head has keys and values of its own
+	MultiHead  AttentionKind = iota // every head has its own keys and values
 	MultiQuery                      // one key/value head for all
 	GroupQuery                      // several query heads share a key/value head
 	Latent                          // MLA: keys and values are expanded from one cached latent vector
 	GatedDelta                      // linear attention with a gated delta rule: a state per sequence, no cache
 	Lightning                       // linear attention with a decay per head: a state per sequence, no cache
-	ShortConv                       // a gated convolution over the last few tokens: these are its state, no cache
+	ShortConv                       // a gated convolution over the last few tokens, its state; no cache
 )
 
 // Attention is the shape of the attention block.
 type Attention struct {
 	Kind    AttentionKind
 	Heads   int // query heads; in linear attention, value heads
-	KVHeads int // not used by Latent; in linear attention, key heads
-	HeadDim int // of a query and key; not used by Latent
+	KVHeads int // unused by Latent; in linear attention, key heads
+	HeadDim int // of a query and key; unused by Latent
 	QKNorm  bool
 	// WideNorm: the norms of queries and keys are over all heads together.
 	WideNorm bool
 	Gated    bool // a sigmoid gate on the attention output
-	Window   int  // a query sees this many tokens at most; 0: all
+	Window   int  // most tokens that a query sees; 0: all
 
-	// ValueDim is the elements of a value head. 0 where it equals HeadDim.
+	// ValueDim is the elements of a value head; 0: as HeadDim.
 	ValueDim int
 	// SharedKV: one cached vector per token and key/value head serves as key and as value.
 	SharedKV bool
 
-	QueryRank int // queries are projected through this rank; 0: directly
+	QueryRank int // of the query projection; 0: direct
 
 	// Latent attention.
 	KVRank  int
 	NopeDim int // part of a query/key head without position
 	RopeDim int // part with rotary position, shared by all heads
 
-	// Sparse attention: an indexer with heads of its own picks the tokens a query sees. Without heads, the layer sees what
-	// the indexer of an earlier layer picked.
+	// Sparse attention: an indexer picks the tokens a query sees. Without heads, the layer uses
+	// what the indexer of an earlier layer picked.
 	IndexHeads, IndexDim, IndexTopK int
 
-	// Compress is how many tokens share one cached entry; 0 or 1: each has its own.
+	// Compress is how many tokens share one cached entry; 0 or 1: none do.
 	Compress int
-	// OutputRank: the output projection goes through this rank in OutputGroups groups of heads; 0: directly.
+	// OutputRank of the output projection, in OutputGroups groups of heads; 0: direct.
 	OutputRank, OutputGroups int
-	Conv                     int // width of the short convolution in front of linear attention
+	Conv                     int // width of the short convolution before linear attention
 }
 
 // IsLinear reports whether the attention keeps a state instead of a cache.
@@ -119,14 +120,14 @@ func (a *Attention) ValueSize() int {
 	return a.HeadDim
 }
 
-// KVHeadsPerRank is the number of key/value heads one of tp ranks holds: a share of them, or one replicated head when
+// KVHeadsPerRank is the key/value heads on one of tp ranks: a share, or one replicated head when
 // there are more ranks than heads.
 func (a *Attention) KVHeadsPerRank(tp int) int {
 	return max(1, a.KVHeads/tp)
 }
 
-// CacheElements is the number of cached elements per token and layer on one of tp ranks. The latent vector of MLA
-// serves all heads, so every rank keeps it whole; so do the keys of an indexer.
+// CacheElements is the cached elements per token and layer on one of tp ranks. Every rank keeps the
+// entire latent vector of MLA, which serves all heads, and the keys of an indexer.
 func (a *Attention) CacheElements(tp int) int {
 	switch {
 	case a.IsLinear():
@@ -145,10 +146,10 @@ func (a *Attention) cachedPerHead() int {
 	return a.HeadDim + a.ValueSize()
 }
 
-// Seen is how many entries of the cache a query at the end of a context attends to.
+// Seen is how many cache entries a query at the end of a context attends to.
 func (a *Attention) Seen(context float64) float64 { return a.SeenOnAverage(1, context) }
 
-// SeenOnAverage is the mean of what the last queries of a context see, each attending to itself and those before it.
+// SeenOnAverage is the mean over the last queries, each attending to itself and those before it.
 func (a *Attention) SeenOnAverage(queries, context float64) float64 {
 	most := math.Inf(1) // tokens that the indexer lets a query see
 	if a.IndexTopK > 0 {
@@ -156,7 +157,7 @@ func (a *Attention) SeenOnAverage(queries, context float64) float64 {
 	}
 	window := float64(a.Window)
 	if a.Compress > 1 {
-		// Besides the compressed past, the last tokens are seen as they are.
+		// Besides the compressed past, the last tokens are seen uncompressed.
 		return meanUpTo(queries, context, most)/float64(a.Compress) + meanUpTo(queries, context, window)
 	}
 	if a.Window > 0 {
@@ -174,12 +175,11 @@ func meanUpTo(queries, context, most float64) float64 {
 	if most <= first+1 {
 		return most
 	}
-	rising := most - first // queries that see less than most, or just so much
+	rising := most - first // queries that see at most this
 	return (rising*(first+1+most)/2 + (queries-rising)*most) / queries
 }
 
-// Read is how many entries of the cache the last queries of a context need together: an entry that several of them see
-// is read once.
+// Read is how many cache entries the last queries of a context read together, shared ones once.
 func (a *Attention) Read(queries, context float64) float64 {
 	past := context
 	if a.Compress > 1 {
@@ -198,12 +198,12 @@ func (a *Attention) Read(queries, context float64) float64 {
 	return min(past, near)
 }
 
-// Picks reports whether an indexer leaves something of a context out.
+// Picks reports whether an indexer excludes any of a context.
 func (a *Attention) Picks(context float64) bool {
 	return a.IndexTopK > 0 && context > float64(a.IndexTopK*max(1, a.Compress))
 }
 
-// kept is how many entries a sequence of so many tokens keeps in the cache.
+// kept is how many entries a sequence of this many tokens keeps in the cache.
 func (a *Attention) kept(tokens float64) float64 {
 	switch {
 	case a.Compress > 1:
@@ -217,8 +217,9 @@ func (a *Attention) kept(tokens float64) float64 {
 // stateBytes: the state of linear attention is kept in float32.
 const stateBytes = 4
 
-// State is the bytes of the recurrent state of one sequence and layer on one of tp ranks. That of compressors is the contents and
-// weights of the tokens whose entry is not complete, which all ranks keep; entries that an indexer picks among overlap.
+// State is the bytes of the recurrent state per sequence and layer on one of tp ranks. Compressors
+// keep, on all ranks, contents and weights of the tokens of incomplete entries; those an indexer
+// picks from overlap.
 func (a *Attention) State(tp int) float64 {
 	if a.Compress > 1 && a.SharedKV {
 		halves := 1
@@ -241,7 +242,7 @@ func (a *Attention) State(tp int) float64 {
 	return stateBytes * float64(heads*a.HeadDim*a.ValueSize()+conv)
 }
 
-// CacheBytes is what one sequence of so many tokens keeps in one layer on one of tp ranks, at the given bytes per cached
+// CacheBytes is the cache of a sequence in one layer on one of tp ranks, at these bytes per
 // element.
 func (a *Attention) CacheBytes(tp int, tokens, bytes float64) float64 {
 	elements := a.kept(tokens) * float64(a.CacheElements(tp))
@@ -251,13 +252,13 @@ func (a *Attention) CacheBytes(tp int, tokens, bytes float64) float64 {
 	return elements*bytes + a.State(tp)
 }
 
-// CacheBytes is what one sequence of so many tokens keeps on one of tp ranks, in all layers, at the given bytes per
-// cached element.
+// CacheBytes is the cache of a sequence in all layers on one of tp ranks, at these bytes per
+// element.
 func (m *Model) CacheBytes(tp int, tokens, bytes float64) float64 {
 	return m.CacheBytesOf(m.Layers, tp, tokens, bytes)
 }
 
-// CacheBytesOf is what it keeps in so many of the layers.
+// CacheBytesOf is the same for a number of layers.
 func (m *Model) CacheBytesOf(layers, tp int, tokens, bytes float64) float64 {
 	if len(m.Mixed) == 0 {
 		return float64(layers) * m.Attention.CacheBytes(tp, tokens, bytes)
@@ -269,8 +270,8 @@ func (m *Model) CacheBytesOf(layers, tp int, tokens, bytes float64) float64 {
 	return total
 }
 
-// CacheGrowth is the cached elements that one more token of a long sequence adds on one of tp ranks, in all layers. What
-// a window or a state bounds does not grow.
+// CacheGrowth is the cached elements that a token adds to a long sequence on one of tp ranks, in
+// all layers; windows and states do not grow.
 func (m *Model) CacheGrowth(tp int) float64 {
 	var total float64
 	for kind, layers := range m.AttentionLayers(m.Layers) {
@@ -281,10 +282,10 @@ func (m *Model) CacheGrowth(tp int) float64 {
 	return total
 }
 
-// CacheGroups is how many tables of blocks a paged cache has of a sequence: one of all that grows with it, and where entries are
-// compressed one of the windows of as many layers as there are compressed ones of a kind, and one of the states of each
-// compression (group_and_unify_kv_cache_specs and _get_kv_cache_groups_uniform_groups of vllm/v1/core/kv_cache_utils.py in
-// 0.25.1, 752a3a5).
+// CacheGroups is the block tables of a sequence in a paged cache: one for all that grows; with
+// compressed entries, one for the windows of as many layers as a compressed kind has, and one for
+// the states of each compression (group_and_unify_kv_cache_specs and
+// _get_kv_cache_groups_uniform_groups of vllm/v1/core/kv_cache_utils.py in 0.25.1, 752a3a5).
 func (m *Model) CacheGroups() int {
 	ratios, most := map[int]bool{}, 0
 	for kind, layers := range m.AttentionLayers(m.Layers) {
@@ -307,8 +308,8 @@ func (m *Model) AttentionOf(kind int) *Attention {
 	return &m.Mixed[kind-1].Attention
 }
 
-// AttentionLayers passes on the kinds of attention among n layers, and how many of the n each has: its share, the rest
-// going to the main kind.
+// AttentionLayers yields the kinds of attention among n layers with the share of each; the rest
+// goes to the main kind.
 func (m *Model) AttentionLayers(n int) func(yield func(kind, layers int) bool) {
 	return func(yield func(kind, layers int) bool) {
 		rest := n
@@ -327,14 +328,14 @@ func (m *Model) AttentionLayers(n int) func(yield func(kind, layers int) bool) {
 
 // Experts is the shape of the expert layers.
 type Experts struct {
-	Routed         int     // experts that the router chooses from
-	TopK           int     // routed experts a token visits
-	Shared         int     // shared experts that every token visits besides
+	Routed         int     // to choose from
+	TopK           int     // routed experts per token
+	Shared         int     // shared experts that every token also visits
 	Width          int     // intermediate width of one expert
 	SharedWidth    int     // of a shared expert; 0: as the routed ones
-	Hidden         int     // width of the tokens that experts see, if they are projected down first; 0: that of the model
+	Hidden         int     // width of tokens projected down for experts; 0: that of the model
 	CapacityFactor float64 // multiplies the tokens of an expert
-	Groups         int     // that the experts are in, of which a token picks TopGroups before it picks experts; 0: one
+	Groups         int     // of experts, of which a token picks TopGroups first; 0: one
 	TopGroups      int
 	Interval       int // every Interval-th layer is an expert layer; the others are dense
 }
@@ -342,12 +343,12 @@ type Experts struct {
 // IsMoE reports whether the model has expert layers.
 func (m *Model) IsMoE() bool { return m.Experts.Routed > 0 }
 
-// ExpertLayers is how many of n layers are expert layers, rounded up so that a pipeline stage is never too light.
+// ExpertLayers of n layers, rounded up so that a pipeline stage is never too light.
 func (m *Model) ExpertLayers(n int) int {
 	switch {
 	case !m.IsMoE():
 		return 0
-	case m.Experts.Interval == 1: // nearly all models: no division
+	case m.Experts.Interval == 1: // nearly all models: avoid the division
 		return n
 	}
 	return (n + m.Experts.Interval - 1) / m.Experts.Interval

@@ -1,8 +1,8 @@
 package model
 
-// Params is the number of parameters of the model, and of those that one token uses, embedding and output projection
-// among them. The draft module is not counted: published sizes leave it out. So are biases, learned positions
-// and the numbers of 32 bits that mix residual streams.
+// Params is the total and active parameters, with embedding and output projection. As in published
+// sizes, the draft module is left out; so are biases, learned positions and the 32-bit mixing of
+// residual streams.
 func (m *Model) Params() (total, active float64) {
 	for _, n := range m.ModuleParams() {
 		total += n
@@ -15,7 +15,7 @@ func (m *Model) Params() (total, active float64) {
 	return total, total - idle
 }
 
-// ModuleParams is the parameters of each module. Norms are counted with the ends, which have the format of theirs.
+// ModuleParams is the parameters of each module; norms count with the ends, whose format they have.
 func (m *Model) ModuleParams() (out [ModuleCount]float64) {
 	h := float64(m.Hidden)
 	out[EndModule] = m.EmbeddingParams() + h + 2*h*float64(m.Layers) // with the final and all other norms
@@ -54,7 +54,7 @@ func (m *Model) expertParams() float64 {
 	return m.matrices() * inner * float64(m.Experts.Width)
 }
 
-// Published is the bytes of the weights in the formats that the model is published in, without a draft module.
+// Published is the bytes of the weights in their published formats, without a draft module.
 func (m *Model) Published() float64 {
 	var total float64
 	for module, n := range m.ModuleParams() {
@@ -63,7 +63,7 @@ func (m *Model) Published() float64 {
 	return total
 }
 
-// EmbeddingParams is the parameters of the input embedding. An output projection that is not tied to it has as many.
+// EmbeddingParams is the parameters of the input embedding, and of an untied output projection.
 func (m *Model) EmbeddingParams() float64 { return float64(m.Vocab) * float64(m.Hidden) }
 
 // matrices of a feed-forward block.
@@ -74,7 +74,7 @@ func (m *Model) matrices() float64 {
 	return 3
 }
 
-// params of the attention of one layer, for tokens of the given width.
+// params of the attention of one layer, for tokens of width h.
 func (a *Attention) params(h float64) float64 {
 	heads, kv, dim, value := float64(a.Heads), float64(a.KVHeads), float64(a.HeadDim), float64(a.ValueSize())
 	var n float64
@@ -88,7 +88,7 @@ func (a *Attention) params(h float64) float64 {
 	case Lightning:
 		n = h*(heads*dim+kv*(dim+value)+heads*value) + heads*value*h // queries, keys and values, gate, output
 	case ShortConv:
-		n = h*3*heads*dim + float64(a.Conv)*heads*dim + heads*dim*h // two gates and what is convolved, the filters, output
+		n = h*3*heads*dim + float64(a.Conv)*heads*dim + heads*dim*h // two gates and the convolved input, the filters, output
 	default:
 		n = a.queryParams(h, heads*dim) + h*kv*float64(a.cachedPerHead()) + a.outputParams(heads*value, h)
 		switch {
@@ -98,13 +98,13 @@ func (a *Attention) params(h float64) float64 {
 			n += 2 * dim
 		}
 	}
-	if a.Gated && !a.IsLinear() { // linear attention has a gate in any case
+	if a.Gated && !a.IsLinear() { // linear attention always has a gate
 		n += h * heads * value
 	}
 	return n + a.indexParams(h) + a.compressParams(h)
 }
 
-// queryParams of the projection to queries of so many elements.
+// queryParams of the projection to queries of out elements.
 func (a *Attention) queryParams(h, out float64) float64 {
 	if rank := float64(a.QueryRank); rank > 0 {
 		return h*rank + rank + rank*out
@@ -132,8 +132,9 @@ func (a *Attention) indexParams(h float64) float64 {
 	return from*heads*dim + h*dim + h*heads
 }
 
-// compressParams of the two projections, content and weight, that compress the entries of neighbouring tokens into one.
-// Where an indexer picks among the compressed entries, these overlap, and both projections have a second half.
+// compressParams of the content and weight projections that merge the entries of neighbouring
+// tokens. Where an indexer picks among the merged entries, these overlap, and both projections have
+// a second half.
 func (a *Attention) compressParams(h float64) float64 {
 	if a.Compress <= 1 {
 		return 0

@@ -8,10 +8,10 @@ import (
 	"throughline/internal/document"
 )
 
-// dtypes are the formats of checkpoints that are not quantised. 16 bits are what is left out.
+// dtypes are the formats of unquantised checkpoints except 16 bits.
 var dtypes = map[string]string{"float16": "fp16", "float32": "fp32", "float8_e4m3fn": "fp8"}
 
-// formats are the number formats of the published checkpoint by module, and how it says so. Modules of 16 bits are left out.
+// formats of the published checkpoint by module, except 16 bits, and the quantisation method.
 func (c *config) formats() (out map[string]string, method string) {
 	dtype, expert := c.word("torch_dtype", "dtype"), c.word("expert_dtype")
 	if v, ok := c.find("quantization_config"); ok {
@@ -47,8 +47,8 @@ type quantization struct {
 	experts        bool // only those are quantised
 }
 
-// quantized reads how a checkpoint is quantised. The linear layers of all modules are, but for those that are named; what
-// stays behind them in 16 bits is known by one layer of each module.
+// quantized reads how a checkpoint is quantised: all linear layers except those named. One layer
+// per module tells whether it stays in 16 bits.
 func (c *config) quantized(v raw, expert string) (out map[string]string, method string) {
 	if v.Kind() != document.Object {
 		v.Problemf("must be an object, not %s", v.Describe())
@@ -75,7 +75,8 @@ func (c *config) quantized(v raw, expert string) (out map[string]string, method 
 		}
 	}
 	if expert == "fp4" {
-		// Four bits in blocks of 32 with scales of 8, in a checkpoint whose other scales are powers of two as well.
+		// Four bits in blocks of 32 with 8-bit scales; the checkpoint's other scales are powers of
+		// two, too.
 		out[moduleNames[ExpertModule]], method = "mxfp4", method+", experts fp4"
 	}
 	if q.cache != "" {
@@ -84,7 +85,7 @@ func (c *config) quantized(v raw, expert string) (out map[string]string, method 
 	return out, method
 }
 
-// quantisedLayers are names of a layer of each module that checkpoints quantise, as checkpoints spell them.
+// quantisedLayers names a quantised layer of each module, as checkpoints spell it.
 var quantisedLayers = [EndModule][]string{
 	AttentionModule:   {"model.layers.9.self_attn.o_proj", "model.layers.9.self_attn.out_proj"},
 	FeedForwardModule: {"model.layers.9.mlp.down_proj"},
@@ -92,8 +93,8 @@ var quantisedLayers = [EndModule][]string{
 	SharedModule:      {"model.layers.9.mlp.shared_experts.down_proj", "model.layers.9.mlp.shared_expert.down_proj"},
 }
 
-// keeps reports whether one of the layers is named among those that are not quantised: by a part of its name, in which *
-// stands for anything, or after re: by a regular expression.
+// keeps reports whether one of the layers is excluded from quantisation: by a part of its name,
+// with * as a wildcard, or after re: by a regular expression.
 func keeps(kept, layers []string) bool {
 	for _, name := range kept {
 		pattern, isRegexp := strings.CutPrefix(name, "re:")
@@ -102,7 +103,7 @@ func keeps(kept, layers []string) bool {
 		}
 		re, err := regexp.Compile(pattern)
 		if err != nil {
-			continue // not an expression that says anything of these layers
+			continue // not a valid expression
 		}
 		for _, layer := range layers {
 			if re.MatchString(layer) {
@@ -115,7 +116,7 @@ func keeps(kept, layers []string) bool {
 
 // read finds the format by the method.
 func (q *quantization) read(values map[string]raw) {
-	bits, group := wholeOf(values["bits"]), wholeOf(values["group_size"])
+	bits, group := intOf(values["bits"]), intOf(values["group_size"])
 	switch q.method {
 	case "fp8", "fbgemm_fp8":
 		q.format = "fp8"
@@ -132,7 +133,7 @@ func (q *quantization) read(values map[string]raw) {
 	if algo := textOf(values["quant_algo"]); q.format == "" {
 		q.format = map[string]string{"NVFP4": "nvfp4", "FP8": "fp8", "FP8_PB_WO": "fp8_block", "MXFP4": "mxfp4", "W4A16_AWQ": "int4", "W4A8_AWQ": "w4a8"}[algo]
 	}
-	if textOf(values["kv_cache_quant_algo"]) == "FP8" || wholeOf(membersOf(values["kv_cache_scheme"])["num_bits"]) == 8 {
+	if textOf(values["kv_cache_quant_algo"]) == "FP8" || intOf(membersOf(values["kv_cache_scheme"])["num_bits"]) == 8 {
 		q.cache = "fp8"
 	}
 }
@@ -142,11 +143,11 @@ func (q *quantization) group(values map[string]raw) {
 	groups := membersOf(values["config_groups"])
 	for _, name := range sortedKeys(groups) {
 		w := membersOf(membersOf(groups[name])["weights"])
-		bits := wholeOf(w["num_bits"])
+		bits := intOf(w["num_bits"])
 		if bits == 0 {
 			continue
 		}
-		q.format = packed(cmp.Or(textOf(w["type"]), "int"), bits, wholeOf(w["group_size"]))
+		q.format = packed(cmp.Or(textOf(w["type"]), "int"), bits, intOf(w["group_size"]))
 		if q.format == "fp8" && textOf(w["strategy"]) == "block" {
 			q.format = "fp8_block"
 		}
@@ -154,7 +155,7 @@ func (q *quantization) group(values map[string]raw) {
 	}
 }
 
-// packed is the format of weights of so many bits that share a scale in groups; empty: not known.
+// packed is the format of weights of this many bits that share a scale in groups; empty: unknown.
 func packed(kind string, bits, group int) string {
 	switch {
 	case kind == "float" && bits == 8:
@@ -173,7 +174,6 @@ func packed(kind string, bits, group int) string {
 	return ""
 }
 
-// membersOf are the members of an object.
 func membersOf(v raw) map[string]raw {
 	out := map[string]raw{}
 	if v.Value != (document.Value{}) && v.Kind() == document.Object {
@@ -182,7 +182,7 @@ func membersOf(v raw) map[string]raw {
 	return out
 }
 
-// textOf and wholeOf are a string and a number, empty where there is none.
+// textOf and wholeOf are a string and a number, or empty.
 func textOf(v raw) string {
 	if v.Value == (document.Value{}) {
 		return ""
@@ -204,7 +204,7 @@ func textsOf(v raw) (out []string) {
 	return out
 }
 
-func wholeOf(v raw) int {
+func intOf(v raw) int {
 	if v.Value == (document.Value{}) {
 		return 0
 	}

@@ -12,7 +12,7 @@ import (
 //go:embed repositories.json
 var repositoriesFile []byte
 
-// repositories are those of Hugging Face that hold the checkpoints of built-in models and their aliases, by folded name.
+// repositories of Hugging Face for the built-in models and their aliases, by folded name.
 var repositories = func() map[string]string {
 	var file struct{ Repositories map[string]string }
 	if err := json.Unmarshal(repositoriesFile, &file); err != nil {
@@ -25,9 +25,9 @@ var repositories = func() map[string]string {
 	return out
 }()
 
-// Repository is the repository of Hugging Face that holds the checkpoint of a built-in model, by the name it was asked for. Another
-// training of it (Llama-3.1-8B-Instruct) is with the same organisation; another number format is with whoever made it, so that
-// none is known then. A name with an organisation is one already.
+// Repository is the Hugging Face repository of a built-in model, by its requested name. Other
+// trainings (Llama-3.1-8B-Instruct) belong to the same organisation; other number formats to
+// whoever made them, so none is known. A name with an organisation is one already.
 func Repository(ref string) (string, bool) {
 	if organisation, name, ok := strings.Cut(ref, "/"); ok && organisation != "" && name != "" && !strings.ContainsAny(name, `/\`) && !strings.HasPrefix(organisation, ".") {
 		return ref, true

@@ -8,7 +8,7 @@ import (
 	"throughline/workload"
 )
 
-// Step is a bare step of a phase of a deployment under a plan, with what is handed over to a pool that decodes.
+// Step is a bare step of a phase under a plan, including the handover to a decode pool.
 func (p *Predictor) Step(d *deploy.Deployment, phase op.Phase, q *plan.Plan, n workload.Lengths) (*estimate.Contents, error) {
 	s := p.servers[phase]
 	if phase != op.Prefill || !d.Split() {

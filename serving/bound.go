@@ -13,56 +13,58 @@ import (
 	"throughline/workload"
 )
 
-// Curve bounds what clients of a pool see by its bare steps, the host included. It costs a dozen steps, where a prediction
-// costs a hundred: a search looks at the curves of all plans, and predicts those that their curves do not rule out.
+// Curve bounds what clients of a pool see by its bare steps, including the host. It costs a dozen
+// steps where a prediction costs a hundred, so a search predicts only the plans that no curve rules
+// out.
 //
-// Times of clients are never below it: a client waits at least for its own prefill, and gets its tokens no sooner than the
-// steps end that make them. In the closed form a data-parallel rank decodes n sequences at a time, n being at most one more
-// than the share of its clients that decode, in steps of D(n) or longer; so its rate is at most n / ((output − 1) · D(n)),
-// and lower by the prefills that the decoding waits for. Steps get longer with n, mostly not as fast as n grows.
+// Latencies are never below it: a client waits at least for its own prefill, and gets tokens no
+// sooner than their steps end. In the closed form a data-parallel rank decodes n sequences, at most
+// one more than the decoding share of its clients, in steps of at least D(n); its rate is thus at
+// most n / ((output − 1) · D(n)), less the prefills that decoding waits for. Steps grow with n,
+// mostly slower than n.
 type Curve struct {
 	Ranks   int
 	Procs   int
-	Largest int       // batch for which there is memory; 0: none
+	Largest int       // batch that fits into memory; 0: none
 	Batches []int     // up to the largest, half a power of two apart
-	Token   []float64 // seconds between two tokens of a sequence at each of them, waiting for prompts included
-	// Own is the least from the start to the end of a prefill. Alone is the time that a prompt by itself takes of a rank, Prompt
-	// that of each of as many as share a step to the best effect, Prompts.
+	Token   []float64 // seconds between two tokens of a sequence, waiting for prompts included
+	// Own is the least duration of a prefill. Alone is the time that a single prompt takes of a
+	// rank, Prompt the least per prompt, reached with Prompts in a step.
 	Own, Alone, Prompt float64
 	Prompts            int
 
 	waits  bool    // for prompts of other ranks, as its tokens do
 	output float64 // tokens after the first
-	tokens float64 // that a step yields for a sequence
+	tokens float64 // per sequence and step
 	steps  []float64
-	edges  []edge  // at limits on a token that lie between batches
-	pipes  bool    // chunks of prompts fill a pipeline: what they delay others by is not known from one of them
-	cuts   float64 // steps that a prompt shares with those who decode; 0 where these wait for it
-	holds  float64 // prompts that a step holds
+	edges  []edge  // at limits per token between batches
+	pipes  bool    // chunks of prompts fill a pipeline: one does not show what they delay others by
+	cuts   float64 // steps that a prompt shares with decodes; 0 where these wait for it
+	holds  float64 // prompts per step
 }
 
-// edge is sequences within a limit on the time of a token, where there is memory for more: the most on average, and the most that are whole, which may do
-// more where a step jumps behind them.
+// edge is the largest mean batch within a limit per token where memory allows more, and the largest
+// integer one, which may do better where a step jumps behind it.
 type edge struct{ limit, batch, token, step float64 }
 
-// margin is what a bound allows for: between the batches of a curve times are taken to grow evenly, and calibrated kernels
-// do not get better with the batch everywhere.
+// margin allows for curves between batches that are not linear, and for calibrated kernels that do
+// not improve with the batch everywhere.
 const margin = 1.02
 
-// Curve is that of a pool, whose batch does not matter, with room for up to most sequences on a rank, and the limits on the time
-// per output token that it will be asked about. It holds for loads that fill pipelines, or for those that leave as few batches under
-// way as the plan says.
+// Curve is that of a pool, whose own batch does not matter, with up to most sequences per rank. It
+// is exact at the given limits per output token. It holds for loads that fill pipelines, and for
+// those that leave as few batches under way as the plan says.
 func (p *Predictor) Curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64, limits ...float64) Curve {
 	c := p.curve(d, pool, n, tokensPerStep, (*server).least, limits)
 	if least := pool.Plan.Overlap.Least(); least > 1 && len(c.Token) > 0 {
-		// There is room for as many, but fewer may be under way.
+		// Fewer sequences than there is room for may be under way.
 		k := closed{load: workload.Load{Lengths: n}, rules: d.Engine.Drafting(pool.Plan.Drafts), decode: p.servers[op.Decode].least(d, &pool.Plan, n)}
 		c.Token[0] = min(c.Token[0], k.step(1)/tokensPerStep)
 	}
 	return c
 }
 
-// Steps is the curve of the very steps, where Curve bounds them from below.
+// Steps is the curve of the exact steps, which Curve bounds from below.
 func (p *Predictor) Steps(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, tokensPerStep float64) Curve {
 	return p.curve(d, pool, n, tokensPerStep, (*server).steps, nil)
 }
@@ -71,78 +73,88 @@ func (p *Predictor) curve(d *deploy.Deployment, pool *deploy.Pool, n workload.Le
 	rules := d.Engine.Drafting(pool.Plan.Drafts)
 	c := Curve{Ranks: pool.Ranks(), Procs: pool.Procs(), output: float64(n.Output - 1), tokens: tokensPerStep}
 	full := *pool
-	full.Plan.Under = 0 // there must be room for batches in all stages
+	full.Plan.Under = 0 // all stages must have room for batches
 	c.Largest = p.largest(d, &full, n)
 	if c.Largest == 0 {
 		return c
 	}
 	k := closed{load: workload.Load{Lengths: n}, rules: rules, stages: chunkStages(rules, &pool.Plan), together: float64(d.Together(pool, n))}
 	if pool.Role.Does(op.Prefill) {
-		s := steps(p.servers[op.Prefill], d, &pool.Plan, n)
-		holds, most := k.perStep(), math.Inf(1)
-		if pool.Role == deploy.Both {
-			holds, most = min(holds, c.Largest), float64(c.Largest)
-		}
-		c.Alone = k.prompts(s, 1, 0)
-		c.Prompt, c.Prompts = c.Alone, 1
-		if sharing := pool.Sharing(d.Model); pool.Role == deploy.Both && sharing > 1 && sharing == d.Together(pool, n) {
-			c.Alone = k.one(s, 0)
-		}
-		for n := range ladder(holds) {
-			if each := k.prompts(s, n, 0) / float64(n); each < c.Prompt {
-				c.Prompt, c.Prompts = each, n
-			}
-		}
-		var each float64
-		if c.holds, each = k.filled(s, most, 0); each < c.Prompt {
-			c.Prompt, c.Prompts = each, holds
-		}
-		ahead, _ := k.ahead(s, 0)
-		c.Own, c.pipes = c.Alone-ahead, ahead > 0 && k.together <= 1
-		if lone := pool.Under(1); lone.Under != pool.Plan.Under { // which meets no other batch
-			s = steps(p.servers[op.Prefill], d, &lone, n)
-			ahead, _ := k.ahead(s, 0)
-			c.Own = min(c.Own, k.prompts(s, 1, 0)-ahead)
-		}
-		if rules.Prefill != deploy.First {
-			c.cuts = k.cuts()
-		}
+		c.prefill(&k, d, pool, func(q *plan.Plan) *Steps { return steps(p.servers[op.Prefill], d, q, n) })
 	}
 	if pool.Role.Does(op.Decode) {
 		k.decode = steps(p.servers[op.Decode], d, &pool.Plan, n)
-		least, together, cuts := pool.Plan.Overlap.Least(), float64(d.Together(pool, n)), k.cuts()
-		if c.Largest < least {
-			c.Largest = 0
-			return c
-		}
-		c.waits = together > 1 && pool.Role == deploy.Both
-		rungs := 2*bits.Len(uint(c.Largest)) + 1
-		c.Batches, c.steps, c.Token = make([]int, 0, rungs), make([]float64, 0, rungs), make([]float64, 0, rungs)
-		at := func(b int) (token, step float64) {
-			step = k.step(float64(b))
-			token = step / tokensPerStep
-			if c.waits {
-				token += c.waiting(together*float64(b-least), step, cuts)
-			}
-			return token, step
-		}
-		for b := range ladder(c.Largest) {
-			if b < least {
-				continue
-			}
-			token, step := at(b)
-			c.Batches, c.steps, c.Token = append(c.Batches, b), append(c.steps, step), append(c.Token, token)
-		}
-		for i := len(c.Token) - 2; i >= 0; i-- {
-			c.Token[i] = min(c.Token[i], c.Token[i+1]) // longer steps hide more of a prompt
-		}
-		c.cut(limits, at)
+		c.decode(&k, pool, limits)
 	}
 	return c
 }
 
-// cut finds the largest batches within limits on the time of a token. Steps do not grow evenly between the batches of a curve: a
-// kernel takes as long for one token as for all of its tile.
+// prefill fills in what the curve says of prompts.
+func (c *Curve) prefill(k *closed, d *deploy.Deployment, pool *deploy.Pool, steps func(*plan.Plan) *Steps) {
+	s := steps(&pool.Plan)
+	holds, most := k.perStep(), math.Inf(1)
+	if pool.Role == deploy.Both {
+		holds, most = min(holds, c.Largest), float64(c.Largest)
+	}
+	c.Alone = k.prompts(s, 1, 0)
+	c.Prompt, c.Prompts = c.Alone, 1
+	if sharing := float64(pool.Sharing(d.Model)); pool.Role == deploy.Both && sharing > 1 && sharing == k.together {
+		c.Alone = k.one(s, 0)
+	}
+	for n := range ladder(holds) {
+		if each := k.prompts(s, n, 0) / float64(n); each < c.Prompt {
+			c.Prompt, c.Prompts = each, n
+		}
+	}
+	var each float64
+	if c.holds, each = k.filled(s, most, 0); each < c.Prompt {
+		c.Prompt, c.Prompts = each, holds
+	}
+	ahead, _ := k.ahead(s, 0)
+	c.Own, c.pipes = c.Alone-ahead, ahead > 0 && k.together <= 1
+	if lone := pool.Under(1); lone.Under != pool.Plan.Under { // which meets no other batch
+		s = steps(&lone)
+		ahead, _ := k.ahead(s, 0)
+		c.Own = min(c.Own, k.prompts(s, 1, 0)-ahead)
+	}
+	if k.rules.Prefill != deploy.First {
+		c.cuts = k.cuts()
+	}
+}
+
+// decode fills in the batches and their times per token; without any, nothing fits.
+func (c *Curve) decode(k *closed, pool *deploy.Pool, limits []float64) {
+	least, cuts := pool.Plan.Overlap.Least(), k.cuts()
+	if c.Largest < least {
+		c.Largest = 0
+		return
+	}
+	c.waits = k.together > 1 && pool.Role == deploy.Both
+	rungs := 2*bits.Len(uint(c.Largest)) + 1
+	c.Batches, c.steps, c.Token = make([]int, 0, rungs), make([]float64, 0, rungs), make([]float64, 0, rungs)
+	at := func(b int) (token, step float64) {
+		step = k.step(float64(b))
+		token = step / c.tokens
+		if c.waits {
+			token += c.waiting(k.together*float64(b-least), step, cuts)
+		}
+		return token, step
+	}
+	for b := range ladder(c.Largest) {
+		if b < least {
+			continue
+		}
+		token, step := at(b)
+		c.Batches, c.steps, c.Token = append(c.Batches, b), append(c.steps, step), append(c.Token, token)
+	}
+	for i := len(c.Token) - 2; i >= 0; i-- {
+		c.Token[i] = min(c.Token[i], c.Token[i+1]) // longer steps hide more of a prompt
+	}
+	c.cut(limits, at)
+}
+
+// cut finds the largest batches within limits per token. Steps are not linear between batches: a
+// kernel takes as long for one token as for its full tile.
 func (c *Curve) cut(limits []float64, at func(batch int) (token, step float64)) {
 	c.edges = make([]edge, 0, 2*len(limits))
 	for _, limit := range limits {
@@ -159,7 +171,7 @@ func (c *Curve) cut(limits []float64, at func(batch int) (token, step float64)) 
 				high = edge{limit, mid, token, step}
 			}
 		}
-		part := (limit - low.token) / (high.token - low.token) // a mean number of sequences need not be whole
+		part := (limit - low.token) / (high.token - low.token) // a mean number of sequences need not be an integer
 		c.edges = append(c.edges, low, edge{limit, low.batch + part*(high.batch-low.batch), limit, low.step + part*(high.step-low.step)})
 	}
 }
@@ -174,8 +186,9 @@ func (c *Curve) Most() []float64 {
 	return out
 }
 
-// waiting is the least that prompts add to a token beside so many other sequences of all ranks that wait for each other in every
-// step: while one decodes every other has a prefill, so that a step holds a prompt unless none of them comes in it.
+// waiting is the least that prompts add to a token beside other sequences of ranks in lockstep:
+// each of these has one prefill while another decodes, so a step holds a prompt unless none comes
+// in it.
 func (c *Curve) waiting(others, step, cuts float64) float64 {
 	if c.output == 0 {
 		return 0
@@ -185,8 +198,8 @@ func (c *Curve) waiting(others, step, cuts float64) float64 {
 	return w.meeting(-math.Expm1(-others/steps)) * max(0, c.Alone-cuts*step) * steps / c.output
 }
 
-// Fullest is the batch at which a pool that decodes yields the most tokens, none of which takes longer than a limit, and how
-// long one takes; 0: none is within the limit. It tries the batches of its curve and the largest within the limit.
+// Fullest is the batch of highest decode throughput within a limit per token, and its time per
+// token; 0 if there is none. It tries the batches of the curve and the largest within the limit.
 func (p *Predictor) Fullest(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, c *Curve, limit, tokensPerStep float64) (batch int, token float64) {
 	try := func(b int, t float64) {
 		if t <= limit && (batch == 0 || float64(b)*token > float64(batch)*t) {
@@ -211,7 +224,7 @@ func (p *Predictor) Fullest(d *deploy.Deployment, pool *deploy.Pool, n workload.
 	return batch, token
 }
 
-// Token is the seconds between two tokens of a sequence, of as many as a rank of a pool decodes.
+// Token is the seconds between two tokens of a sequence at a batch per rank.
 func (p *Predictor) Token(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths, batch int, tokensPerStep float64) float64 {
 	k := closed{load: workload.Load{Lengths: n}, rules: &d.Engine.Scheduling, decode: p.servers[op.Decode].steps(d, &pool.Plan, n)}
 	return k.step(float64(batch)) / tokensPerStep
@@ -229,7 +242,7 @@ func ladder(last int) func(yield func(int) bool) {
 	}
 }
 
-// largest is the batch for which a pool has memory, as far as the engine runs so many; of a prefill pool 1, if any.
+// largest batch that memory and engine allow; for a prefill pool 1, if any.
 func (p *Predictor) largest(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) int {
 	q, second := *pool, 0.0
 	if t := pool.System.Memory2; t != nil {
@@ -256,8 +269,8 @@ func (p *Predictor) largest(d *deploy.Deployment, pool *deploy.Pool, n workload.
 	})
 }
 
-// Requests bounds the request rate of the pool from above where no token takes longer than a limit, and every request
-// takes first seconds at least until it decodes.
+// Requests bounds the request rate of the pool within a limit per token, where every request takes
+// at least first seconds before it decodes.
 func (c *Curve) Requests(limit, first float64) float64 {
 	if c.output == 0 {
 		if c.Prompt > 0 {
@@ -272,14 +285,14 @@ func (c *Curve) Requests(limit, first float64) float64 {
 		}
 		best = max(best, c.rate(float64(b), c.Token[i], c.steps[i]))
 	}
-	var within float64 // of all those at the limit, if nothing else delayed them
+	var within float64 // if nothing else delayed those at the limit
 	for _, e := range c.edges {
 		if e.limit == limit {
 			best = max(best, c.rate(e.batch, e.token, e.step))
 			within = max(within, e.batch/(c.output*e.token))
 		}
 	}
-	// All the sequences that there is room for are under way all the time.
+	// All sequences that there is room for are always under way.
 	last := float64(c.Largest)
 	n := last
 	for range 8 {
@@ -287,7 +300,7 @@ func (c *Curve) Requests(limit, first float64) float64 {
 		n = last * z / (z + first)
 	}
 	most := max(within, last/(first+c.output*c.at(max(1, n))))
-	for i, b := range c.Batches { // fewer may do more, where steps get longer faster than they get fuller
+	for i, b := range c.Batches { // fewer may do better, where steps grow faster than batches
 		if float64(b) < n {
 			most = max(most, float64(b)/(c.output*c.Token[i]))
 		}
@@ -308,7 +321,7 @@ func (c *Curve) rate(n, token, step float64) float64 {
 	return 1 / each
 }
 
-// delay is the least by which the prefill of another delays those who decode: alone in a step, or with as many as it holds.
+// delay is the least by which a prefill delays decodes: alone in a step, or in a full one.
 func (c *Curve) delay(step float64) float64 {
 	if c.Alone == 0 || c.pipes {
 		return 0
@@ -316,13 +329,13 @@ func (c *Curve) delay(step float64) float64 {
 	return max(0, min(c.Alone-c.cuts*step, c.Prompt-c.cuts*step/c.holds))
 }
 
-// Prefills bounds the requests per second that the pool prefills.
+// Prefills bounds the prefill rate of the pool, in requests per second.
 func (c *Curve) Prefills() float64 { return margin * float64(c.Ranks) / c.Prompt }
 
 // Fastest bounds the request rate of a single client.
 func (c *Curve) Fastest(first float64) float64 { return margin / (first + c.output*c.Token[0]) }
 
-// at is the token at a number of sequences, between batches of the curve in proportion.
+// at interpolates the time per token between batches of the curve.
 func (c *Curve) at(n float64) float64 {
 	i := 0
 	for i+2 < len(c.Batches) && float64(c.Batches[i+1]) <= n {

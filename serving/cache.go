@@ -6,9 +6,9 @@ import (
 	"throughline/workload"
 )
 
-// CacheTokens is how many tokens the KV cache of a data-parallel rank has room for, beside the weights and the working space
-// of its steps, requests being as long as these. What windows bound does not grow with a sequence, so that more tokens of
-// long ones fit.
+// CacheTokens is the capacity of a data-parallel rank's KV cache, besides weights and working
+// space, for requests of these lengths. Windows bound what a sequence keeps, so more tokens of long
+// ones fit.
 func (p *Predictor) CacheTokens(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) (float64, error) {
 	phase := op.Decode
 	if pool.Role == deploy.Prefill {
@@ -32,7 +32,7 @@ func (p *Predictor) CacheTokens(d *deploy.Deployment, pool *deploy.Pool, n workl
 	return room / m.Cache * tokens, nil
 }
 
-// Fit makes batches as small as what finds room at the full length of requests, and 1 at least.
+// Fit reduces batches to what fits at the full length of requests, at least 1.
 func (p *Predictor) Fit(d *deploy.Deployment, n workload.Lengths) {
 	for i := range d.Pools {
 		pool := &d.Pools[i]
@@ -48,8 +48,8 @@ func (p *Predictor) Fit(d *deploy.Deployment, n workload.Lengths) {
 	}
 }
 
-// Transfer is how long the cache of a prompt keeps the link between two pools busy, and what is left of that when its
-// prefill has ended.
+// Transfer is how long a prompt's cache occupies the link between pools, and what is left of that
+// when its prefill has ended.
 func (p *Predictor) Transfer(d *deploy.Deployment, input int) (busy, left float64, err error) {
 	kv, err := p.servers[op.Prefill].handover(d, workload.Lengths{Input: input, Output: 1})
 	return kv.Time, kv.Exposed, err

@@ -10,8 +10,8 @@ import (
 // Confidence is how far what clients see can be trusted.
 type Confidence struct{ TTFT, TPOT estimate.Confidence }
 
-// Confidence is how far a prediction for a deployment under a load can be trusted. The time to the first token rests on the
-// kernels of a prefill step, that per output token on those of a decode step.
+// Confidence in a prediction: TTFT rests on the kernels of a prefill step, TPOT on those of a
+// decode step.
 func (p *Predictor) Confidence(d *deploy.Deployment, l workload.Load, seen *Prediction) Confidence {
 	first, later := estimate.TTFT, estimate.TPOT
 	if d.Untold {
@@ -23,13 +23,13 @@ func (p *Predictor) Confidence(d *deploy.Deployment, l workload.Load, seen *Pred
 	prefill := d.Of(op.Prefill)
 	prompts := min(float64(d.Engine.PerStep(l.Lengths.Uncached())), float64(l.Clients)/float64(prefill.Ranks()))
 	return Confidence{
-		TTFT: p.known(first, d, op.Prefill, l.Lengths, prompts),
-		TPOT: p.known(later, d, op.Decode, l.Lengths, seen.Batch),
+		TTFT: p.rests(first, d, op.Prefill, l.Lengths, prompts),
+		TPOT: p.rests(later, d, op.Decode, l.Lengths, seen.Batch),
 	}
 }
 
-// known is the confidence in a quantity that rests on a step of a phase with so many sequences on a rank.
-func (p *Predictor) known(q estimate.Quantity, d *deploy.Deployment, phase op.Phase, n workload.Lengths, sequences float64) estimate.Confidence {
+// rests is the confidence in a quantity that rests on a step with this many sequences per rank.
+func (p *Predictor) rests(q estimate.Quantity, d *deploy.Deployment, phase op.Phase, n workload.Lengths, sequences float64) estimate.Confidence {
 	s, plan := p.servers[phase], d.Of(phase).Plan
 	if phase == op.Prefill {
 		plan.Drafts = 0

@@ -10,12 +10,12 @@ import (
 
 // Refused is a deployment that no engine of a choice can run.
 type Refused struct {
-	Reasons []string // of each engine, its name in front
+	Reasons []string // per engine, prefixed with its name
 }
 
 func (r *Refused) Error() string { return strings.Join(r.Reasons, "; ") }
 
-// Runs are the deployments of a choice of engines, each as the engine runs it. The error is a *Refused where none can.
+// Runs are the deployments as each engine of a choice runs them; a *Refused if none can.
 func Runs(choice []*engine.Engine, d deploy.Deployment) ([]deploy.Deployment, error) {
 	var out []deploy.Deployment
 	var refused Refused
@@ -41,7 +41,7 @@ func Runs(choice []*engine.Engine, d deploy.Deployment) ([]deploy.Deployment, er
 	return out, nil
 }
 
-// Untold says which engines of a choice are left out since they do not take what servers are told, and others do.
+// Untold names the engines that are left out since only others support the launch settings.
 func Untold(choice []*engine.Engine, d *deploy.Deployment) (left []string) {
 	for _, e := range choice {
 		if maker, told := e.Takes(d); len(told) > 0 {
@@ -54,8 +54,9 @@ func Untold(choice []*engine.Engine, d *deploy.Deployment) (left []string) {
 	return left
 }
 
-// Measured are those of the deployments of several engines that can be compared: where the attention of some is priced by kernels that
-// were measured, others, in which another kernel stands in, would win or lose by that alone. It says which are left out, and why.
+// Measured keeps deployments that compare fairly: where the attention of some is priced by measured
+// kernels, others with a substitute kernel would win or lose by that alone. left says why they are
+// out.
 func Measured(runs []deploy.Deployment) (out []deploy.Deployment, left []string) {
 	for i := range runs {
 		if why := runs[i].StandIns(); len(why) > 0 {

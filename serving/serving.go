@@ -1,6 +1,5 @@
-// Package serving predicts what the clients of a deployment see: the time to the first token, the time per output token
-// and the throughput under a load. How long a step takes comes from package estimate; how requests share the steps is
-// worked out here, in closed form.
+// Package serving predicts in closed form what clients of a deployment see under a load: TTFT, TPOT
+// and throughput. Package estimate prices the steps; how requests share them is worked out here.
 package serving
 
 import (
@@ -16,19 +15,19 @@ import (
 	"throughline/workload"
 )
 
-// Prediction is what the clients see on average. Times are in seconds.
+// Prediction is what clients see on average. Times are in seconds.
 type Prediction struct {
 	TTFT float64 // time to the first token
 	TPOT float64 // time per output token after the first
 
 	Requests float64 // per second, of all clients
-	Latency  float64 // of a whole request
+	Latency  float64 // from arrival to the last token
 
-	Steady float64 // time to the first token after the first requests
-	Burst  float64 // and that of the first requests
-	Batch  float64 // sequences that decode on a data-parallel rank
-	Room   float64 // sequences that find room on a data-parallel rank
-	// Prefilling is the share of its time that a rank spends on prompts: on top of the decode steps which hold them, or apart.
+	Steady float64 // TTFT after the first requests
+	Burst  float64 // TTFT of the first requests
+	Batch  float64 // decoding sequences per data-parallel rank
+	Room   float64 // sequences that a data-parallel rank has room for
+	// Prefilling is the share of a rank's time spent on prompts: beyond decode steps, or apart.
 	Prefilling float64
 }
 
@@ -41,10 +40,10 @@ func Predict(d *deploy.Deployment, l workload.Load) (Prediction, error) {
 	return p.Predict(d, l)
 }
 
-// Predictor predicts deployments that differ in their plans, their pools and the number of instances, but not in the model,
-// the precision or the systems. It prepares the systems once. It is not safe for concurrent use.
+// Predictor predicts deployments with the same model, precision and systems, which it prepares
+// once. It is not safe for concurrent use.
 type Predictor struct {
-	servers [op.PhaseCount]*server // of the pool that prefills and of the pool that decodes
+	servers [op.PhaseCount]*server // of the prefill pool and of the decode pool
 }
 
 // NewPredictor prepares the systems of a deployment.
@@ -90,7 +89,7 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 	c.pipelines = float64(other.Ranks()) / c.stages
 	c.inFlight = c.together / float64(pool.Sharing(d.Model))
 	if !d.Split() {
-		return c.aggregated().known()
+		return c.aggregated().checked()
 	}
 	if _, err := p.CacheTokens(d, other, l.Lengths); err != nil {
 		return Prediction{}, err
@@ -102,8 +101,8 @@ func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, 
 		return Prediction{}, err
 	}
 	first := c
-	first.rules, first.shares = d.Engine.Drafting(other.Plan.Drafts), false // it is the ranks that decode which share experts so
-	return c.split(&first, prefill, float64(other.Ranks()), kv.Exposed, float64(other.Plan.InFlight())*kv.Time).known()
+	first.rules, first.shares = d.Engine.Drafting(other.Plan.Drafts), false // only decode ranks share experts so
+	return c.split(&first, prefill, float64(other.Ranks()), kv.Exposed, float64(other.Plan.InFlight())*kv.Time).checked()
 }
 
 // chunkStages is the stages of a pipeline that the chunks of one prompt fill together.
@@ -114,7 +113,7 @@ func chunkStages(rules *deploy.Scheduling, p *plan.Plan) float64 {
 	return float64(p.InFlight())
 }
 
-// bounded is the sequences that the batch of a plan allows on a rank; a plan without a batch allows any.
+// bounded is the sequences per rank that a plan's batch allows; any without a batch.
 func bounded(p *plan.Plan, moe bool) float64 {
 	if p.Batch.Size == 0 {
 		return math.Inf(1)
@@ -122,22 +121,22 @@ func bounded(p *plan.Plan, moe bool) float64 {
 	return float64(max(1, p.Batch.Count) * p.Sequences(moe))
 }
 
-// known refuses a prediction that is no number.
-func (p Prediction) known() (Prediction, error) {
+// checked rejects a prediction that is not a number.
+func (p Prediction) checked() (Prediction, error) {
 	if math.IsNaN(p.TTFT+p.TPOT+p.Requests) || math.IsInf(p.TTFT+p.TPOT+p.Requests, 0) {
 		return p, fmt.Errorf("no time can be given: TTFT %g s, TPOT %g s", p.TTFT, p.TPOT)
 	}
 	return p, nil
 }
 
-// Memory is what a processor of a pool holds under a load that fills its batches: weights, the cache of the sequences that
-// run, and working space for the larger of a decode step and a prefill step.
+// Memory of a processor under a load that fills the batches: weights, the cache of running
+// sequences, and working space for the larger of a decode and a prefill step.
 func (p *Predictor) Memory(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) estimate.Memory {
 	m := p.prompts(d, pool, n)
 	return p.with(&m, pool, n)
 }
 
-// prompts is what a processor of a pool holds for a prefill step, where it has any.
+// prompts is the memory for a prefill step, if the pool has any.
 func (p *Predictor) prompts(d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) (m estimate.Memory) {
 	if !pool.Role.Does(op.Prefill) {
 		return m
@@ -149,7 +148,7 @@ func (p *Predictor) prompts(d *deploy.Deployment, pool *deploy.Pool, n workload.
 	return s.phases[op.Prefill].At(workload.Lengths{Input: n.Input, Output: n.Output, Cached: n.Input - chunk}).MemoryOf(&q)
 }
 
-// with is what it holds for decode steps besides, where it has any.
+// with adds the memory for decode steps, if the pool has any.
 func (p *Predictor) with(prompts *estimate.Memory, pool *deploy.Pool, n workload.Lengths) estimate.Memory {
 	if !pool.Role.Does(op.Decode) {
 		return *prompts
@@ -161,7 +160,7 @@ func (p *Predictor) with(prompts *estimate.Memory, pool *deploy.Pool, n workload
 	return m
 }
 
-// Held is the bytes of the fullest processor of the deployment.
+// Held is the used bytes of the fullest processor.
 func (p *Predictor) Held(d *deploy.Deployment, n workload.Lengths) float64 {
 	var held float64
 	for i := range d.Pools {
@@ -171,7 +170,7 @@ func (p *Predictor) Held(d *deploy.Deployment, n workload.Lengths) float64 {
 	return held
 }
 
-// Free is the bytes that the fullest processor of the deployment may still take; less than 0: it does not hold all.
+// Free is the unused bytes of the fullest processor; negative if it does not hold everything.
 func (p *Predictor) Free(d *deploy.Deployment, n workload.Lengths) float64 {
 	free := math.Inf(1)
 	for i := range d.Pools {
@@ -187,22 +186,22 @@ type server struct {
 	system *hardware.System
 	moe    bool
 	phases [op.PhaseCount]*estimate.Evaluator
-	// known is the steps of the plans that were asked for before, at the same lengths.
-	known   map[plan.Plan]*Steps
+	// byPlan caches the steps of plans, at the same lengths.
+	byPlan  map[plan.Plan]*Steps
 	lengths workload.Lengths
 	fitted  deploy.Fit
-	// layers are those of steps of the plans of one shape, which differ in the stages of their pipelines.
+	// layers of the steps of plans that differ only in their pipeline stages.
 	layers       map[step]estimate.Layered
 	shape        plan.Plan
 	shapeLengths workload.Lengths
-	handing      *estimate.Evaluator // of prefills that hand their cache over; when it is first needed
-	sent         sending             // the last that was asked for
+	handing      *estimate.Evaluator // of prefills that hand over their cache, created on first use
+	sent         sending             // last one computed
 }
 
 func newServer(d *deploy.Deployment, sys *hardware.System) (*server, error) {
 	s := &server{
 		system: sys, moe: d.Model.IsMoE(),
-		known: map[plan.Plan]*Steps{}, layers: map[step]estimate.Layered{},
+		byPlan: map[plan.Plan]*Steps{}, layers: map[step]estimate.Layered{},
 	}
 	for phase := range op.PhaseCount {
 		problem := d.Problem(phase, sys, workload.Lengths{Input: 1, Output: 1})
@@ -215,32 +214,32 @@ func newServer(d *deploy.Deployment, sys *hardware.System) (*server, error) {
 	return s, nil
 }
 
-// steps is those of a plan, as the measurements of a deployment correct them.
+// steps of a plan, as measurements of the deployment correct them.
 func (s *server) steps(d *deploy.Deployment, p *plan.Plan, n workload.Lengths) *Steps {
 	if n != s.lengths {
-		clear(s.known)
+		clear(s.byPlan)
 		s.lengths = n
 	}
 	s.fitted = d.Fitted
 	q := *p
 	q.Batch = plan.Batch{}
-	out, ok := s.known[q]
+	out, ok := s.byPlan[q]
 	if !ok {
 		out = newSteps(s, q, n)
-		s.known[q] = out
+		s.byPlan[q] = out
 	}
 	return out
 }
 
-// batch is the batch of a plan with so many sequences on a rank.
+// batch of a plan with this many sequences per rank.
 func (s *server) batch(p *plan.Plan, sequences float64) plan.Batch {
 	if s.moe && !p.Pipelined {
-		sequences /= float64(p.Attention.Replica()) // counted by processors there
+		sequences /= float64(p.Attention.Replica()) // counted by processor there
 	}
 	return plan.Batch{Count: 1, Size: max(1, int(math.Round(sequences)))}
 }
 
-// handover is the sending of the cache of one prompt to the pool that decodes.
+// handover of one prompt's cache to the decode pool.
 func (s *server) handover(d *deploy.Deployment, n workload.Lengths) (estimate.Transfer, error) {
 	span, p := d.Span(), d.Of(op.Prefill).Plan
 	p.Batch = s.batch(&p, 1)
@@ -256,7 +255,6 @@ func (s *server) handover(d *deploy.Deployment, n workload.Lengths) (estimate.Tr
 	return out.KV, nil
 }
 
-// prepareHandover makes the evaluator of prefills that hand their cache over, when it is first needed.
 func (s *server) prepareHandover(d *deploy.Deployment, n workload.Lengths) (err error) {
 	if s.handing == nil {
 		problem := d.Problem(op.Prefill, s.system, n)
@@ -265,7 +263,7 @@ func (s *server) prepareHandover(d *deploy.Deployment, n workload.Lengths) (err 
 	return err
 }
 
-// sending is the transfer of the cache of one prompt between pools on so many processors.
+// sending is the transfer of one prompt's cache between pools of this many processors.
 type sending struct {
 	span     int
 	plan     plan.Plan

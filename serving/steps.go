@@ -10,15 +10,15 @@ import (
 	"throughline/workload"
 )
 
-// Steps is how long the steps of a server take on its processors under a plan, the host left out. All predictions of
-// serving, in closed form or simulated, ask here.
+// Steps is how long steps take on the processors of a server under a plan, without the host. All
+// predictions of serving, in closed form or simulated, come here.
 type Steps struct {
 	server  *server
 	plan    plan.Plan
 	lengths workload.Lengths
 	cache   map[step]float64
-	// layers is what steps do layer by layer, for all pipelines of the same stages: where it is known, times are the least that
-	// they can be; nil: as they are.
+	// layers holds per-layer work for all pipelines of the same stages; where it is set, times are
+	// lower bounds.
 	layers map[step]estimate.Layered
 }
 
@@ -28,10 +28,10 @@ type step struct {
 	sequences, context int
 }
 
-// Prompts are those of a step of a rank, of each of which so many tokens are computed after those that are cached already.
+// Prompts of a step of a rank, each with tokens to compute after those cached.
 type Prompts struct {
 	Count, Tokens, Past int
-	// Ranks of those that wait for each other have as many, of Of; others have none. 0: all have.
+	// Ranks in lockstep, of Of, that have as many prompts, the others having none; 0: all have.
 	Ranks, Of int
 }
 
@@ -42,14 +42,13 @@ func (p *Prompts) share() float64 {
 	return float64(p.Ranks) / float64(p.Of)
 }
 
-// newSteps prepares the steps of a plan.
 func newSteps(s *server, p plan.Plan, n workload.Lengths) *Steps {
 	p.Batch = s.batch(&p, 1)
 	return &Steps{server: s, plan: p, lengths: n, cache: map[step]float64{}}
 }
 
-// least is the least times of the steps of a plan. Those of plans which differ in their stages alone cost little when they are
-// asked for one after another.
+// least bounds the step times of a plan from below, cheaply for successive plans that differ only
+// in their stages.
 func (s *server) least(d *deploy.Deployment, p *plan.Plan, n workload.Lengths) *Steps {
 	if !s.phases[op.Decode].Stacks(p) {
 		return s.steps(d, p, n)
@@ -66,9 +65,9 @@ func (s *server) least(d *deploy.Deployment, p *plan.Plan, n workload.Lengths) *
 	return &Steps{server: s, plan: q, lengths: n, layers: s.layers}
 }
 
-// Room is the sequences for which a rank has memory beside the working space of its prompts: none, and why, if one request does not
-// fit as a whole. A sequence needs room for its whole output where the engine reserves it from the start, else for half of it
-// on average.
+// Room is the sequences that a rank has memory for beside the working space of its prompts, or why
+// not even one fits. A sequence needs room for its entire output if the engine reserves it, else
+// for half.
 func (s *Steps) Room(d *deploy.Deployment, pool *deploy.Pool, prompts *estimate.Memory, reserved bool) (float64, error) {
 	held := func(n workload.Lengths) estimate.Memory {
 		m := s.server.phases[op.Decode].At(n).MemoryOf(&s.plan)
@@ -92,26 +91,25 @@ func (s *Steps) Room(d *deploy.Deployment, pool *deploy.Pool, prompts *estimate.
 	return d.CacheBytes(pool, &m) / m.Cache, nil
 }
 
-// Prefill is the time of a step in which a rank computes a number of prompts, of each so many tokens after those that
-// are cached already.
+// Prefill is the time of a step with prompts of this many tokens after past cached ones.
 func (s *Steps) Prefill(prompts, tokens, past int) float64 {
 	return s.Mixed(Prompts{Count: prompts, Tokens: tokens, Past: past}, 0, 0)
 }
 
-// Decode is the time of a step in which every sequence of a rank gets one more token.
+// Decode is the time of a step in which every sequence of a rank gets one token.
 func (s *Steps) Decode(sequences, context float64) float64 {
 	return s.Mixed(Prompts{}, max(1, sequences), context)
 }
 
-// Mixed is the time of a step with prompts and decoding sequences together. The number of sequences may be a mean: between
-// two whole numbers time is interpolated, since the same whole numbers are asked for over and over.
+// Mixed is the time of a step with prompts and decodes. Fractional numbers of sequences are
+// interpolated between integers, which recur and are cached.
 func (s *Steps) Mixed(prompts Prompts, sequences, context float64) float64 {
-	whole := s.known(prompts, sequences, context)
-	return s.server.fitted.Step(prompts.Count > 0, sequences > 0, whole, func() float64 { return s.known(Prompts{}, sequences, context) })
+	time := s.uncorrected(prompts, sequences, context)
+	return s.server.fitted.Step(prompts.Count > 0, sequences > 0, time, func() float64 { return s.uncorrected(Prompts{}, sequences, context) })
 }
 
-// known is the same on the processors as they are known, before any measurement of the deployment corrects it.
-func (s *Steps) known(prompts Prompts, sequences, context float64) float64 {
+// uncorrected is the time before measurements of the deployment correct it.
+func (s *Steps) uncorrected(prompts Prompts, sequences, context float64) float64 {
 	low := math.Floor(sequences)
 	w := step{prompts, int(low), int(math.Round(context))}
 	t := s.time(w)
@@ -124,7 +122,7 @@ func (s *Steps) known(prompts Prompts, sequences, context float64) float64 {
 
 func (s *Steps) time(w step) float64 {
 	if w.prompts.Count == 0 && w.sequences == 0 {
-		return 0 // of which there is a share where less than one sequence decodes beside prompts
+		return 0 // interpolated where less than one sequence decodes beside prompts
 	}
 	if s.layers != nil {
 		return s.evaluate(&w)

@@ -7,47 +7,48 @@ import (
 	"throughline/deploy"
 )
 
-// keeps reports whether ranks that wait for each other keep in step: where requests are equally long and the first are sent at once, whoever was
-// computed in one step ends in one step, and those who follow are computed together again, on all ranks. Requests of one token end with
-// their prefills, one after another. One rank is left to the forms that runs with equal lengths have chosen (first, delay): TTFT of 479 runs
-// of TensorRT-LLM is off by 16% there and by 19% here.
+// keeps reports whether ranks in lockstep stay so: equally long requests that are sent at once end
+// in one step, and their successors are computed together again on all ranks. Requests of one token
+// end with their prefills, one after another. A single rank is left to the forms that runs with
+// equal lengths have chosen (first, delay): TTFT of 479 runs of TensorRT-LLM is off by 16% there
+// and by 19% here.
 //
 // Chosen: 479 runs of TensorRT-LLM in aiconfigurator's silicon_sample.csv; 2026-11-16.
 func (c *closed) keeps() bool {
 	return c.shares && c.together > 1 && c.output() > 1 && c.load.Deviation() == 0 && c.load.Requests > 0 && c.load.Repeated == 0
 }
 
-// cohort is requests that were sent at once, or computed in one step, of all ranks that wait for each other.
+// cohort is requests sent at once, or computed in one step, on all ranks in lockstep.
 type cohort struct {
 	count float64
 	wave  int     // requests of their clients before them
 	sent  float64 // by their clients
 	at    float64 // when they reach the scheduler
 	first float64 // when their first tokens came out
-	last  float64 // the tokens that sequences have got when they end
+	last  float64 // token count at which sequences end
 }
 
-// walk goes with equal requests from step to step, cohort by cohort: steps with prompts one by one, the others as many at a time as are
-// alike. Ranks get requests in turn, so that all have as many, give or take one.
+// walk follows equal requests by cohorts: steps with prompts one by one, the others as many at a
+// time as are alike. Ranks take requests in turn, so their counts differ by one at most.
 type walk struct {
 	*closed
 	now     float64
-	before  []float64 // starts of the last steps, the latest first, as many as are scheduled ahead
-	tokens  float64   // that a sequence has got since the start
+	before  []float64 // starts of the last steps, latest first, one per step scheduled ahead
+	tokens  float64   // per sequence since the start
 	coming  []cohort  // to the scheduler, by time
-	running []cohort  // by their ends
-	decodes float64   // requests of these
-	begun   float64   // part of the next prompt of a rank that is computed
+	running []cohort  // by end
+	decodes float64   // running requests
+	begun   float64   // computed part of the next prompt of a rank
 	warm    bool      // a step has had several prompts
-	lone    float64   // steps since all ranks had prompts, or those that had any were let go
+	lone    float64   // steps since all ranks had prompts, or prompts were released
 
 	first, rest sums    // of the first requests of clients, and of the others
 	prompted    float64 // seconds for prompts
-	decoding    float64 // seconds of all steps in which sequences decode, and
+	decoding    float64 // seconds of all decode steps, and
 	sequences   float64 // those times the sequences of a rank
 }
 
-// sums are those of requests that have ended.
+// sums over ended requests.
 type sums struct{ requests, ttft, decoding float64 }
 
 func (s *sums) add(of *cohort, now float64) {
@@ -56,7 +57,7 @@ func (s *sums) add(of *cohort, now float64) {
 	s.decoding += of.count * (now - of.first)
 }
 
-// walked is servers that prefill and decode, whose ranks keep in step.
+// walked is servers that do both phases, with ranks in lockstep.
 func (c *closed) walked() Prediction {
 	w := walk{closed: c, before: make([]float64, c.rules.StepsAhead)}
 	w.start()
@@ -80,7 +81,7 @@ func (c *closed) walked() Prediction {
 	return c.seen(p)
 }
 
-// start is the first requests, which the front end takes in one after another. All servers get as many of them.
+// start sends the first requests, evenly to all servers, which the front end takes in one by one.
 func (w *walk) start() {
 	each := (w.rules.Each(w.load.Lengths.Input) + w.stallEach) * w.ranks / w.together
 	clients := max(1, math.Round(float64(w.load.Clients)*w.together/w.ranks))
@@ -89,11 +90,11 @@ func (w *walk) start() {
 	}
 }
 
-// own is the sequences that decode on a rank.
+// own is the decoding sequences of a rank.
 func (w *walk) own() float64 { return w.decodes / w.together }
 
-// waiting is the requests that the next step sees. Where some decode, it was scheduled before the last has ended, and sees those that were
-// there then, or when the engine looked last.
+// waiting is the requests that the next step sees: where some decode, those present when it was
+// scheduled ahead, or at the last poll.
 func (w *walk) waiting() (count float64) {
 	until := w.now
 	if w.decodes > 0 {
@@ -111,7 +112,8 @@ func (w *walk) waiting() (count float64) {
 	return min(count, w.room*w.together-w.decodes)
 }
 
-// holds reports whether prompts wait until every rank has one: not where a rank decodes nothing, nor when their time is over.
+// holds reports whether prompts wait until every rank has one, within their time and while all
+// decode.
 func (w *walk) holds(waiting float64) bool {
 	if most := float64(w.rules.BalanceSteps); waiting < w.together && w.decodes >= w.together && w.lone+1 < most {
 		return true
@@ -120,7 +122,7 @@ func (w *walk) holds(waiting float64) bool {
 	return false
 }
 
-// decode is steps without prompts: up to the next end, or until others may have come.
+// decode runs steps without prompts up to the next end or arrival.
 func (w *walk) decode() {
 	step := w.step(max(1, w.own()))
 	steps := max(1, math.Ceil((w.running[0].last-w.tokens)/w.closed.tokens))
@@ -128,13 +130,13 @@ func (w *walk) decode() {
 		steps = min(steps, max(1, math.Floor((w.coming[0].at-w.now)/step)))
 	}
 	if most := float64(w.rules.BalanceSteps); most > 0 {
-		w.lone = math.Mod(w.lone+steps, most) // time also passes while nobody has a prompt
+		w.lone = math.Mod(w.lone+steps, most) // time also passes without prompts
 	}
 	w.pass((steps-1)*step, (steps-1)*w.closed.tokens)
 	w.pass(step, w.closed.tokens)
 }
 
-// prefill is a step with prompts, or as many as a prompt is cut into. Where these come first, the ranks that have any do not decode.
+// prefill runs the steps of a prompt; where prompts come first, ranks that have any do not decode.
 func (w *walk) prefill(waiting float64) {
 	rows, ends := w.rows(waiting)
 	seconds := w.rowSeconds(rows, waiting)
@@ -159,8 +161,8 @@ func (w *walk) prefill(waiting float64) {
 	w.running = append(w.running, done...)
 }
 
-// rows is the prompts that the fullest rank computes in a step of so many that wait, the part of one included where the engine cuts them, and how many it
-// ends on all ranks.
+// rows is the prompts of the fullest rank in a step, a chunked one's part included, and how many
+// end on all ranks.
 func (w *walk) rows(waiting float64) (rows, ends float64) {
 	all := math.Ceil(waiting / w.together)
 	if w.rules.Prefill != deploy.Chunks || w.cuts() > 1 {
@@ -174,7 +176,7 @@ func (w *walk) rows(waiting float64) (rows, ends float64) {
 	return fits, min(waiting, math.Floor(w.begun+fits)*w.together)
 }
 
-// rowSeconds is the time of a step with so many prompts on the fullest rank, of so many that wait.
+// rowSeconds is the time of a step with this many prompts on the fullest rank.
 func (w *walk) rowSeconds(rows, waiting float64) float64 {
 	at := func(n int) float64 {
 		if n == 0 {
@@ -184,15 +186,15 @@ func (w *walk) rowSeconds(rows, waiting float64) float64 {
 		t, _ := w.chunks(w.closed.decode, Prompts{Count: n, Ranks: int(ranks), Of: int(w.together)}, w.own())
 		return t
 	}
-	whole := math.Floor(rows)
-	t := at(int(whole))
-	if part := rows - whole; part > 0 {
-		t += part * (at(int(whole)+1) - t)
+	floor := math.Floor(rows)
+	t := at(int(floor))
+	if part := rows - floor; part > 0 {
+		t += part * (at(int(floor)+1) - t)
 	}
 	return t
 }
 
-// take takes requests from those that have come.
+// take removes requests from those that have arrived.
 func (w *walk) take(count float64) (out []cohort) {
 	for count > 0 {
 		next := &w.coming[0]
@@ -207,7 +209,7 @@ func (w *walk) take(count float64) (out []cohort) {
 	return out
 }
 
-// pass lets time pass, in which sequences get tokens. Whoever has all of them ends, and its client sends the next request.
+// pass advances time and tokens. Ended sequences are followed by the next request of their client.
 func (w *walk) pass(seconds, tokens float64) {
 	const rounding = 1e-9
 	if n := len(w.before); n > 0 {
@@ -233,7 +235,7 @@ func (w *walk) pass(seconds, tokens float64) {
 	}
 }
 
-// send lets requests come, before those of the first that come later.
+// send inserts requests by time.
 func (w *walk) send(one cohort) {
 	i := len(w.coming)
 	for i > 0 && w.coming[i-1].at > one.at {

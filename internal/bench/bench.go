@@ -1,5 +1,5 @@
-// Package bench sends requests to a server that answers them token by token, and measures what its clients see: the same
-// figures as a simulation predicts, counted as sglang.bench_serving counts them.
+// Package bench sends requests to a streaming server and measures what its clients see: the figures
+// that a simulation predicts, counted as sglang.bench_serving counts them.
 package bench
 
 import (
@@ -16,27 +16,27 @@ import (
 	"throughline/workload"
 )
 
-// Options are what is asked of a run.
+// Options of a run.
 type Options struct {
-	workload.Terms // requests under way at most are known here: who waits for a client is held
+	workload.Terms // the concurrency limit is enforced here: a request may be held for a free client
 	workload.Protocol
 	BaseURL string // without a path
-	Model   string // empty: the first that the server names
+	Model   string // empty: the first that the server lists
 	Headers http.Header
-	Secrets *secret.Set // what must not be shown, though a server may repeat it; nil: nothing
+	Secrets *secret.Set // hidden from messages, though a server may repeat them; may be nil
 
 	Conversations []Conversation             // of a file, in place of drawn requests
 	Extra         map[string]json.RawMessage // members of all bodies
-	LoRA          []string                   // adapters, one of which each request names
+	LoRA          []string                   // adapters, one per request
 	Limits        simulate.Limits            // of single requests
 
-	KeepText bool        // answers are wanted
-	Each     func(*Done) // is told of every request, one at a time; nil: no one
-	Live     *Live       // what is under way; nil: no one looks
+	KeepText bool        // of answers
+	Each     func(*Done) // called for every request, one at a time; may be nil
+	Live     *Live       // progress; may be nil
 }
 
-// Done is a request that has ended, well or not. Times are seconds from the start of the run: it arrived when it was due,
-// and was scheduled when it was sent.
+// Done is a request that has ended, well or not. Times are seconds from the start of the run: it
+// arrived when it was due, and was scheduled when it was sent.
 type Done struct {
 	simulate.Ended
 	Turn    int
@@ -50,7 +50,7 @@ type Done struct {
 	Failure *Failure
 	Text    string
 
-	held float64 // seconds for which no client was free
+	held float64 // seconds without a free client
 }
 
 // Bench is a server that is ready to be measured.
@@ -60,16 +60,16 @@ type Bench struct {
 	client  *client
 	bodies  *bodies
 	prompts prompts
-	perChar float64 // tokens of a character, of texts of a file
+	perChar float64 // tokens per character in texts of a file
 	model   string
 	notes   []string
 }
 
-// ErrServer is a server that does not answer as it should before anything is measured.
+// ErrServer means that the server failed before anything was measured.
 var ErrServer = errors.New("the server cannot be measured")
 
-// New asks a server which model it serves, and warms it up. What it answers tells how many tokens a word has, where prompts
-// are words.
+// New finds the server's model and warms it up. Where prompts are words, its answers tell the
+// tokens per word.
 func New(ctx context.Context, o *Options) (*Bench, error) {
 	backend, ok := engine.FindBackend(o.Backend)
 	if !ok {
@@ -92,13 +92,13 @@ func New(ctx context.Context, o *Options) (*Bench, error) {
 	return b, nil
 }
 
-// Close lets the connections go.
+// Close closes the connections.
 func (b *Bench) Close() { b.client.close() }
 
 // Model is the name of the model in requests.
 func (b *Bench) Model() string { return b.model }
 
-// source is the requests at a rate, so many times as many as were asked for.
+// source is the requests at a rate, multiplied in number by times.
 func (b *Bench) source(rate float64, times int) (workload.Source, []string, error) {
 	t := b.o.Traffic
 	if t.Rate, t.Clients = rate, 0; t.Trace == nil {
@@ -115,7 +115,7 @@ func (b *Bench) source(rate float64, times int) (workload.Source, []string, erro
 	return t.Source(), texts, nil
 }
 
-// closedLoop reports whether requests come as clients are free, rather than at times of their own.
+// closedLoop reports whether requests follow free clients, rather than arrival times.
 func (b *Bench) closedLoop(rate float64) bool {
 	return b.o.Traffic.Clients > 0 && math.IsInf(rate, 1) && b.o.Traffic.Trace == nil
 }

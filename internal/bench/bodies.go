@@ -9,7 +9,7 @@ import (
 	"throughline/engine"
 )
 
-// bodies writes the bodies of requests: what all of them have, by the LoRA adapter, and what is given on top of it.
+// bodies writes the bodies of requests: common members by LoRA adapter, and extra ones.
 type bodies struct {
 	*engine.Backend
 	stream, ignoreEOS, logprobs bool
@@ -19,7 +19,7 @@ type bodies struct {
 	sampling                    []byte            // of SGLang's: what follows the length
 }
 
-// newBodies prepares them. extra overrides what is usual.
+// newBodies prepares them; extra overrides the defaults.
 func newBodies(o *Options, b *engine.Backend, model string) *bodies {
 	w := &bodies{Backend: b, stream: !o.DisableStream, ignoreEOS: !o.DisableIgnoreEOS, logprobs: o.ReturnLogprob, model: model, extra: o.Extra, rest: map[string][]byte{}}
 	if b.API == engine.Generate {
@@ -76,13 +76,13 @@ func (w *bodies) common(lora string) []byte {
 	return members(all)
 }
 
-// mostTokens is how many an answer may have for which so many are asked for. Servers count what ends an answer, and drafts
-// behind it, in their own ways.
+// mostTokens is how many an answer may have, since servers count its end, and drafts behind it, in
+// their own ways.
 func (w *bodies) mostTokens(asked int) int {
 	given := w.extra
 	if w.API == engine.Generate {
 		given = nil
-		_ = json.Unmarshal(w.extra["sampling_params"], &given) // of which bodies take nothing else, either
+		_ = json.Unmarshal(w.extra["sampling_params"], &given) // bodies use nothing else of it
 	}
 	if length, ok := given[w.lengthKey()]; ok {
 		var n *int
@@ -95,10 +95,11 @@ func (w *bodies) mostTokens(asked int) int {
 	return 2*min(asked, unknownLength) + 1024
 }
 
-// unknownLength is the tokens of an answer that may be of any length: as many as the longest contexts hold.
+// unknownLength is the most tokens of an answer of any length: as many as the longest contexts
+// hold.
 const unknownLength = 1 << 24
 
-// members are those of an object, in the order of their names, without braces.
+// members of an object, sorted by name, without braces.
 func members(of map[string]any) []byte {
 	text, err := json.Marshal(of)
 	if err != nil {
@@ -107,7 +108,7 @@ func members(of map[string]any) []byte {
 	return bytes.TrimSuffix(bytes.TrimPrefix(text, []byte{'{'}), []byte{'}'})
 }
 
-// write is the body of a request with a prompt, in JSON, that asks for so many tokens.
+// write is the JSON body of a request.
 func (w *bodies) write(prompt []byte, ids bool, output int, lora string) []byte {
 	out := make([]byte, 0, len(prompt)+len(w.rest[lora])+len(w.sampling)+128)
 	out = append(out, '{')

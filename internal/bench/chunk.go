@@ -7,15 +7,15 @@ import (
 	"strconv"
 )
 
-// WrittenKey is a key that a test server may put into its chunks: when it wrote them, in nanoseconds since 1970. Where it is
-// there, a run measures how much later its own clock stands when it has read them.
+// WrittenKey is an optional key of a test server's chunks: when it wrote them, in nanoseconds since
+// 1970. With it, a run measures how much later it has read them.
 const WrittenKey = "throughline_written_ns"
 
-// chunk is what is read from an event of a stream, whichever API it is of: choices with a text (completions) or a delta
-// (chat), or a text and its meta_info (SGLang).
+// chunk is an event of a stream of any API: choices with a text (completions) or a delta (chat), or
+// a text and its meta_info (SGLang).
 type chunk struct {
 	done     bool   // [DONE]
-	text     []byte // as it stands in JSON, without quotes; of several, the first that is not empty
+	text     []byte // raw JSON without quotes; of several, the first that is not empty
 	second   []byte // a reasoning text beside the content
 	finished bool   // a finish_reason
 	usage    bool
@@ -26,7 +26,7 @@ type chunk struct {
 	written  int64
 }
 
-// parse reads the data of an event. It is false where that is not one whole value.
+// parse reads the data of an event; false if it is not one complete value.
 func (c *chunk) parse(data []byte) bool {
 	*c = chunk{}
 	data = bytes.TrimSpace(data)
@@ -52,8 +52,8 @@ const (
 	details
 )
 
-// scanner goes over JSON once, and takes what counts. encoding/json takes six times as long (BenchmarkChunk), and there may be 100,000 chunks
-// a second.
+// scanner reads JSON once and takes what counts. encoding/json takes six times as long
+// (BenchmarkChunk), and there may be 100,000 chunks a second.
 type scanner struct {
 	b     []byte
 	i     int
@@ -75,7 +75,7 @@ func (s *scanner) space() {
 	}
 }
 
-// is takes a byte, if it is the next.
+// is consumes a byte, if it is the next.
 func (s *scanner) is(c byte) bool {
 	s.space()
 	if s.i < len(s.b) && s.b[s.i] == c {
@@ -85,7 +85,7 @@ func (s *scanner) is(c byte) bool {
 	return false
 }
 
-// text takes a string, and is what stands between its quotes.
+// text consumes a string and returns its contents.
 func (s *scanner) text() []byte {
 	if !s.is('"') {
 		s.bad = true
@@ -109,7 +109,7 @@ func (s *scanner) text() []byte {
 	}
 }
 
-// scalar takes a number, true, false or null.
+// scalar consumes a number, true, false or null.
 func (s *scanner) scalar() []byte {
 	s.space()
 	from := s.i
@@ -128,7 +128,7 @@ func (s *scanner) scalar() []byte {
 	return word
 }
 
-// number takes a whole number, which some servers write as a text; 0 where it is none. One that fits nowhere is the largest.
+// number consumes an integer, which some servers write as a string; 0 if it is none, and saturated.
 func (s *scanner) number() (n int64) {
 	var word []byte
 	if s.space(); s.i < len(s.b) && s.b[s.i] == '"' {
@@ -146,7 +146,7 @@ func (s *scanner) number() (n int64) {
 	return int64(min(x, 1<<62))
 }
 
-// count takes a number of tokens, or a value that says nothing of them.
+// count consumes a number of tokens; other values are 0.
 func (s *scanner) count() int {
 	if s.space(); s.i < len(s.b) && (s.b[s.i] == '{' || s.b[s.i] == '[') {
 		s.value(nil, other)
@@ -155,7 +155,7 @@ func (s *scanner) count() int {
 	return int(s.number())
 }
 
-// value takes any value.
+// value consumes any value.
 func (s *scanner) value(c *chunk, in place) {
 	s.space()
 	s.depth++
@@ -219,7 +219,7 @@ func (s *scanner) object(c *chunk, in place) {
 	}
 }
 
-// member takes the value of a key.
+// member consumes the value of a key.
 func (s *scanner) member(c *chunk, in place, name []byte) {
 	null := bytes.HasPrefix(s.b[s.i:], []byte("null"))
 	quoted := s.b[s.i] == '"'
@@ -272,10 +272,10 @@ func (c *chunk) add(text []byte) {
 // tokens reports whether the chunk holds any text.
 func (c *chunk) tokens() bool { return len(c.text) > 0 || len(c.second) > 0 }
 
-// String is the text as it reads.
+// String is the text without escapes.
 func (c *chunk) String() string { return unquoted(c.second) + unquoted(c.text) }
 
-// unquoted is a string of JSON without its escapes.
+// unquoted is a JSON string without its escapes.
 func unquoted(text []byte) string {
 	if bytes.IndexByte(text, '\\') < 0 {
 		return string(text)
@@ -287,7 +287,7 @@ func unquoted(text []byte) string {
 	return out
 }
 
-// message is what an error object says: OpenAI's, SGLang's, or whatever it is.
+// message of an error object: OpenAI's, SGLang's, or any.
 func message(object []byte) string {
 	var said struct {
 		Message string `json:"message"`

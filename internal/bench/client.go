@@ -20,7 +20,7 @@ import (
 	"throughline/internal/secret"
 )
 
-// client sends requests to a server, over connections that it keeps: two never share one at a time.
+// client sends requests to a server over kept connections, one at a time on each.
 type client struct {
 	base    string
 	url     string
@@ -32,19 +32,19 @@ type client struct {
 	secrets *secret.Set
 }
 
-// idleFor is how long a connection is kept without a request: less than servers do, so that none closes it while a request is on
-// its way (uvicorn, which SGLang and vLLM run on, closes after 5 s).
+// idleFor is how long an idle connection is kept: less than servers do, so that none closes it
+// while a request is on its way (uvicorn, which SGLang and vLLM run on, closes after 5 s).
 const idleFor = 2 * time.Second
 
-// Patience with what surrounds a run.
+// Timeouts around a run.
 const (
 	dialTimeout = 30 * time.Second
 	askTimeout  = 10 * time.Second // for what a server tells about itself
 	drainFor    = time.Second      // for the end of a stream after its last event
 )
 
-// HeaderVariable is the variable of the environment that has headers besides those of the command line, which everybody on a machine
-// can read.
+// HeaderVariable is the environment variable with headers that must not appear on the command line,
+// which everybody on a machine can read.
 const HeaderVariable = "THROUGHLINE_BENCH_HEADER"
 
 func newClient(o *Options, b *engine.Backend) *client {
@@ -54,7 +54,7 @@ func newClient(o *Options, b *engine.Backend) *client {
 		IdleConnTimeout:     idleFor,
 		DisableCompression:  true, // which would hold chunks back
 	}
-	// What answers elsewhere is not what was to be measured, and may not see the headers.
+	// A redirect leads away from the measured server, which alone may see the headers.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &client{
 		base: o.BaseURL, url: o.BaseURL + b.API.Path(), headers: o.Headers, http: &http.Client{Transport: transport, CheckRedirect: stay},
@@ -66,10 +66,10 @@ func (c *client) close() { c.http.CloseIdleConnections() }
 
 // Failure is why a request has no answer.
 type Failure struct {
-	Kind    string // in words that many failures share
+	Kind    string // groups similar failures
 	Message string
-	again   bool          // another try may do better: nothing was answered yet
-	after   time.Duration // that the server asks to wait before
+	again   bool          // a retry may help: nothing was answered yet
+	after   time.Duration // that the server requests before a retry
 }
 
 func (f *Failure) Error() string {
@@ -79,7 +79,7 @@ func (f *Failure) Error() string {
 	return f.Kind + ": " + f.Message
 }
 
-// failureOf sorts an error of the network. answered: a part of the answer had come.
+// failureOf classifies a network error. answered: a part of the answer had come.
 func failureOf(err error, answered bool) *Failure {
 	f := &Failure{Message: err.Error(), again: !answered}
 	var timeout net.Error
@@ -107,7 +107,8 @@ func failureOf(err error, answered bool) *Failure {
 	return f
 }
 
-// hide takes secrets out of what a failure says, as servers repeat what they were sent, and makes one short line of it.
+// hide removes secrets from a failure, as servers repeat what they were sent, and shortens it to a
+// line.
 func (c *client) hide(f *Failure) *Failure {
 	if f != nil {
 		line := strings.Join(strings.Fields(c.secrets.Redact(f.Message)), " ")
@@ -116,10 +117,10 @@ func (c *client) hide(f *Failure) *Failure {
 	return f
 }
 
-// interrupted is the failure of requests that were under way when a run was ended.
+// interrupted is the failure of requests under way when a run was ended.
 const interrupted = "interrupted"
 
-// body is that of a request. What has been sent is let go: an answer may take minutes.
+// body of a request, freed as it is sent: an answer may take minutes.
 type body struct{ rest []byte }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -137,8 +138,8 @@ func (b *body) Close() error {
 	return nil
 }
 
-// request sends a body and hands the answer over. The failure of a connection that had been used before, and that the server
-// has closed meanwhile, is none: it is sent again over a new one, which is counted.
+// request sends a body and returns the response. If the server has closed a reused connection, it
+// is sent again over a new one, which is counted.
 func (c *client) request(ctx context.Context, text []byte, a *answer) (*http.Response, error) {
 	for {
 		reused := false
@@ -158,38 +159,38 @@ func (c *client) request(ctx context.Context, text []byte, a *answer) (*http.Res
 		response, err := c.http.Do(r)
 		if err != nil && reused && ctx.Err() == nil && wasClosed(err) {
 			a.resent++
-			continue // which ends: at the latest when all kept connections are used up
+			continue // ends when all kept connections are used up
 		}
 		return response, err
 	}
 }
 
-// wasClosed reports whether a server has closed a connection before it answered anything.
+// wasClosed reports whether a server closed a connection before it answered anything.
 func wasClosed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || strings.Contains(err.Error(), "server closed idle connection") // net/http has no name for it
 }
 
-// answer is what a server answers to a request, as it comes.
+// answer to a request, as it arrives.
 type answer struct {
 	first, finish time.Time
 	last          time.Time // when the last text came
 	gaps          []Gap
-	most          int // tokens and chunks that may come; 0: any number
+	most          int // tokens and chunks; 0: unlimited
 	chunks        int // with text
-	prompt        int // tokens by usage; 0: none is given
+	prompt        int // tokens by usage; 0: unknown
 	tokens        int
 	cached        int
 	resent        int  // over another connection
 	counts        bool // usage comes with every chunk
-	finished      bool // the server said that this is the end
+	finished      bool // the server marked the end
 	keep          bool
 	text          strings.Builder
-	all           string // SGLang's text, which is all of it every time
+	all           string // SGLang's cumulative text
 	on            func(a *answer, gap float64)
 	written       func(late time.Duration)
 }
 
-// Gap is the time from one chunk with text to the next, and the tokens in that: 0 where the server does not say.
+// Gap is the time between chunks with text, and the tokens of the second; 0 if unknown.
 type Gap struct {
 	Seconds float32
 	Tokens  int32
@@ -226,10 +227,11 @@ func (c *client) exchange(ctx context.Context, text []byte, a *answer) *Failure 
 	return failure
 }
 
-// mostMessage is how much of a message of a server is kept. More is read, so that the end cuts no secret in two.
+// mostMessage is how much of a server's message is kept. More is read, so that no secret is cut in
+// two.
 const mostMessage = 4 << 10
 
-// refused is the failure that a status other than 200 tells.
+// refused is the failure of a status other than 200.
 func refused(r *http.Response) *Failure {
 	said, _ := io.ReadAll(io.LimitReader(r.Body, 2*mostMessage))
 	f := &Failure{Kind: fmt.Sprintf("HTTP %d", r.StatusCode), Message: message(said)}
@@ -316,7 +318,7 @@ const (
 	longestToken = 256     // bytes of text, on average over an answer
 )
 
-// beyond is the failure of an answer with more tokens than can be: a server must not decide how much is kept of it.
+// beyond is the failure of an impossibly long answer: a server must not decide how much is kept.
 func (a *answer) beyond(k *chunk) *Failure {
 	switch {
 	case k.prompt > mostPrompt || k.cached > mostPrompt:
@@ -331,7 +333,7 @@ func (a *answer) beyond(k *chunk) *Failure {
 	return nil
 }
 
-// mostText is the bytes of text that are kept of an answer.
+// mostText is the most bytes of text that are kept of an answer.
 func (a *answer) mostText() int {
 	if a.most == 0 {
 		return mostAnswer
@@ -339,13 +341,13 @@ func (a *answer) mostText() int {
 	return min(mostAnswer, a.most*longestToken)
 }
 
-// take notes a chunk.
+// take adds a chunk.
 func (c *client) take(a *answer, k *chunk, at time.Time) *Failure {
 	if f := a.beyond(k); f != nil {
 		return f
 	}
 	a.finished = a.finished || k.finished
-	fresh := 0 // tokens that are new, where the server counts as it goes, from the first chunk on
+	fresh := 0 // new tokens, where usage comes with every chunk
 	if k.usage {
 		if k.tokens() {
 			a.counts = a.counts || a.first.IsZero()
@@ -376,7 +378,7 @@ func (c *client) take(a *answer, k *chunk, at time.Time) *Failure {
 	return nil
 }
 
-// hear keeps the text. SGLang sends all of it with every chunk, unless it was started to send what is new.
+// hear keeps the text, which SGLang sends cumulatively unless started otherwise.
 func (a *answer) hear(k *chunk, cumulative bool) {
 	text := k.String()
 	if !cumulative {
@@ -391,14 +393,14 @@ func (a *answer) hear(k *chunk, cumulative bool) {
 
 func (a *answer) said() string { return a.all + a.text.String() }
 
-// complete tells what is wrong with an answer that has ended.
+// complete checks an answer that has ended.
 func (a *answer) complete() *Failure {
 	switch {
 	case !a.finished:
 		return &Failure{Kind: "answer cut off", Message: fmt.Sprintf("the stream ended after %d chunks, before its end was announced", a.chunks)}
 	case a.chunks == 0 && a.tokens == 0:
 		return &Failure{Kind: "empty answer"}
-	case a.first.IsZero(): // tokens that are no text
+	case a.first.IsZero(): // tokens without text
 		a.first = a.finish
 	}
 	return nil
@@ -414,7 +416,7 @@ func (c *client) shown(data []byte) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// ask asks a server about itself, or to do something.
+// ask sends a request other than for text.
 func (c *client) ask(ctx context.Context, method, path string, into any) error {
 	data, failure := c.asked(ctx, method, path)
 	if failure != nil {
@@ -451,7 +453,7 @@ func (c *client) asked(ctx context.Context, method, path string) ([]byte, *Failu
 	return data, nil
 }
 
-// firstModel is the first model that a server says it serves.
+// firstModel is the first model that a server lists.
 func (c *client) firstModel(ctx context.Context) (string, error) {
 	var list struct {
 		Data []struct {

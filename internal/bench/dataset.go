@@ -15,11 +15,12 @@ import (
 // Conversation is a prompt and its answer, of a file.
 type Conversation struct{ Prompt, Answer string }
 
-// fewestTokens of a prompt or an answer of a file: shorter ones are left out, as in sglang.bench_serving.
+// fewestTokens of a prompt or an answer of a file, as in sglang.bench_serving.
 const fewestTokens = 2
 
-// ReadConversations reads a file like those of ShareGPT: a list of objects, each with a list "conversations" of turns, of which
-// the first two count, each with a "value" (or "content"). They come in an order that the seed draws.
+// ReadConversations reads a file like those of ShareGPT: a list of objects with a list
+// "conversations" of turns, of which the first two count, each with a "value" (or "content"). The
+// seed draws their order.
 func ReadConversations(name string, seed uint64) ([]Conversation, error) {
 	f, err := csvfile.Open(name)
 	if err != nil {
@@ -70,8 +71,7 @@ func conversations(r io.Reader) ([]Conversation, error) {
 	return out, nil
 }
 
-// recorded are the lengths of conversations and their prompts, without those that are too short or too long, at so many tokens a
-// character.
+// recorded are the lengths of conversations and their prompts, without too short or too long ones.
 func (q *Options) recorded(perChar float64) (lengths []workload.Recorded, texts []string) {
 	for i := range q.Conversations {
 		c := &q.Conversations[i]

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Sizes of buffers: a chunk of an answer has some hundred bytes; one with the probabilities of all tokens of a long prompt, or
-// all that was said so far, may have megabytes. Streams are many at a time, answers as a whole may be longer.
+// Sizes of buffers: a chunk has some hundred bytes, but megabytes with the probabilities of a long
+// prompt or cumulative text. Streams are many at a time; unstreamed answers may be longer.
 const (
 	usualLine  = 2 << 10
 	mostEvent  = 8 << 20
@@ -18,22 +18,22 @@ const (
 // errLong is an event that does not end.
 var errLong = fmt.Errorf("an event of more than %d MB", mostEvent>>20)
 
-// lines reads a stream line by line, as its bytes come, and knows when they came.
+// lines reads a stream line by line with the times of arrival.
 type lines struct {
 	r        io.Reader
 	buf      []byte
-	from, to int       // what is read and not yet taken
+	from, to int       // read but not consumed
 	searched int       // of it, bytes without the end of a line
 	at       time.Time // when the last bytes came
 	err      error
-	begun    bool // a byte order mark may stand before the first line only
-	cr       bool // the last line ended with a carriage return, to which a line feed may belong
+	begun    bool // a byte order mark is only allowed before the first line
+	cr       bool // the last line ended with a carriage return, which a line feed may follow
 }
 
 func newLines(r io.Reader) *lines { return &lines{r: r, buf: make([]byte, usualLine)} }
 
-// next is the next line, without its end, or io.EOF. It is good until the next one. A line that the end of the stream cuts off
-// is a line.
+// next is the next line without its end, valid until the next call, or io.EOF. The stream may end
+// without a line end.
 func (l *lines) next() ([]byte, error) {
 	for {
 		if l.cr && l.from < l.to {
@@ -64,7 +64,7 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// lineEnd is where a line ends: at a line feed or a carriage return; -1: not here.
+// lineEnd is the index of a line feed or carriage return, or -1.
 func lineEnd(text []byte) int {
 	i := bytes.IndexByte(text, '\n')
 	if i >= 0 {
@@ -76,7 +76,7 @@ func lineEnd(text []byte) int {
 	return i
 }
 
-// first is a line without the byte order mark, where it is the first.
+// first strips the byte order mark of the first line.
 func (l *lines) first(line []byte) []byte {
 	if !l.begun {
 		l.begun = true
@@ -104,17 +104,17 @@ func (l *lines) fill() error {
 	return nil
 }
 
-// events reads the events of a stream (Server-sent events, WHATWG HTML 9.2): what stands after data: in lines that follow each
-// other. Servers that leave out the empty line behind an event are understood: an event ends where its JSON does.
+// events reads Server-sent events (WHATWG HTML 9.2): consecutive data: lines. The empty line behind
+// an event may be missing: it ends where its JSON does.
 type events struct {
 	lines
-	pending []byte // lines of an event whose end has not come
+	pending []byte // lines of an incomplete event
 	open    nesting
-	tried   bool // it was closed once, and was no value: what follows cannot make it one
+	tried   bool // it was closed once and not valid: more cannot make it so
 }
 
-// nesting is how many braces and brackets of a text are open: it is followed as the text grows, so that only what may be whole
-// is parsed.
+// nesting counts open braces and brackets as a text grows, so that only what may be complete is
+// parsed.
 type nesting struct {
 	depth           int
 	quoted, escaped bool
@@ -139,7 +139,7 @@ func (n *nesting) follow(text []byte) {
 
 func newEvents(r io.Reader) *events { return &events{lines: *newLines(r)} }
 
-// next is the data of the next event, or io.EOF. whole tells whether data is all of an event.
+// next is the data of the next event, or io.EOF. whole reports whether data is a complete event.
 func (e *events) next(whole func([]byte) bool) ([]byte, error) {
 	for {
 		line, err := e.lines.next()
@@ -179,7 +179,7 @@ func (e *events) next(whole func([]byte) bool) ([]byte, error) {
 	}
 }
 
-// taken is the event that has come to its end.
+// taken is the completed event.
 func (e *events) taken() []byte {
 	data := e.pending
 	e.pending, e.open, e.tried = nil, nesting{}, false

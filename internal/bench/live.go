@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Live is how a run goes, for who looks at it meanwhile.
+// Live is the progress of a run, for concurrent readers.
 type Live struct {
 	start              atomic.Int64 // nanoseconds since 1970; 0: not begun
 	done, failed       atomic.Int64
@@ -21,7 +21,7 @@ func (l *Live) begin(at time.Time) {
 	l.start.Store(at.UnixNano())
 }
 
-// chunk notes one with text.
+// chunk counts one with text.
 func (l *Live) chunk(a *answer, gap float64, start time.Time, arrival float64) {
 	if a.chunks == 1 {
 		l.firsts.Add(1)
@@ -39,19 +39,19 @@ func (l *Live) end(d *Done) {
 	l.done.Add(1)
 }
 
-// Glance is what has happened until some time.
+// Glance is a snapshot of the progress.
 type Glance struct {
 	at                               time.Time
 	done, failed                     int64
 	firsts, firstNanos, gaps, gapsNs int64
 }
 
-// Look is the state of the run.
+// Look takes a snapshot.
 func (l *Live) Look() Glance {
 	return Glance{time.Now(), l.done.Load(), l.failed.Load(), l.firsts.Load(), l.firstNanos.Load(), l.gaps.Load(), l.gapNanos.Load()}
 }
 
-// Line is how far a run of so many requests is, with what was seen since an earlier look.
+// Line describes the progress of a run of total requests since an earlier snapshot.
 func (g Glance) Line(before Glance, total int) string {
 	text := fmt.Sprintf("%d of %d", g.done, total)
 	if g.failed > 0 {

@@ -13,25 +13,24 @@ import (
 	"throughline/workload"
 )
 
-// job is a request that is to be sent.
+// job is a request to send.
 type job struct {
 	workload.Request
 	turn  int
-	fresh int    // tokens of the prompt that were not said before
-	told  []said // what was said before, in a conversation
+	fresh int    // tokens of the prompt that are new in the conversation
+	told  []said // earlier turns of the conversation
 	body  []byte // nil: yet to be written
 }
 
 // ownKey marks what no other prompt has.
 const ownKey = 1 << 63
 
-// own is the key of what is new in the prompt of a request. It does not depend on when the request is sent.
+// own is the key of what is new in a prompt, whenever it is sent.
 func (j *job) own() uint64 { return ownKey | uint64(j.Client)<<20 | uint64(j.turn) }
 
 // preparedAhead is how many requests are written before they are due.
 const preparedAhead = 1024
 
-// runner is a run under way.
 type runner struct {
 	*Bench
 	start  time.Time
@@ -43,9 +42,9 @@ type runner struct {
 	texts     []string
 	adapters  *rand.Rand
 	sessions  sync.WaitGroup
-	waiting   atomic.Int64 // sent, and without a first token
+	waiting   atomic.Int64 // sent, without a first token
 	ids       atomic.Int64
-	failed    error // of the source; known when all are prepared
+	failed    error // of the source; valid once all are prepared
 	cancelAll context.CancelCauseFunc
 
 	mu     sync.Mutex
@@ -56,13 +55,13 @@ type runner struct {
 // errHopeless ends a run whose limits can no longer hold.
 var errHopeless = errors.New("the limits can no longer hold")
 
-// Run sends all requests at a rate and waits for their ends. When the context is cancelled, what was measured until then is
-// reported, with the error.
+// Run sends all requests at a rate and waits for their ends. A cancelled run reports what was
+// measured, with the error.
 func (b *Bench) Run(ctx context.Context, rate float64) (*Report, error) {
 	return b.run(ctx, rate, 1, false)
 }
 
-// run is a run with so many times the requests; a trial ends as soon as its limits cannot hold.
+// run multiplies the requests by times; a trial ends as soon as its limits cannot hold.
 func (b *Bench) run(ctx context.Context, rate float64, times int, trial bool) (*Report, error) {
 	source, texts, err := b.source(rate, times)
 	if err != nil {
@@ -113,7 +112,7 @@ func (b *Bench) run(ctx context.Context, rate float64, times int, trial bool) (*
 	return report, nil
 }
 
-// profile tells SGLang's profiler something.
+// profile controls SGLang's profiler.
 func (b *Bench) profile(ctx context.Context, path string) error {
 	if !b.o.Profile {
 		return nil
@@ -153,8 +152,8 @@ func (r *runner) dispatch(ctx context.Context) error {
 	return r.failed
 }
 
-// prepare writes requests ahead of the times at which they are due, and closes ready when the first are. Where clients are
-// bounded, prompts are written as these are free.
+// prepare writes requests before they are due, and closes ready when the first are. With bounded
+// clients, prompts are written as these become free.
 func (r *runner) prepare(ctx context.Context, to chan<- *job, ready chan<- struct{}) {
 	tell := sync.OnceFunc(func() { close(ready) })
 	defer close(to)
@@ -182,7 +181,6 @@ func (r *runner) prepare(ctx context.Context, to chan<- *job, ready chan<- struc
 	}
 }
 
-// write writes the body of a request.
 func (r *runner) write(j *job) {
 	if j.body != nil {
 		return
@@ -209,7 +207,7 @@ func (r *runner) write(j *job) {
 // talks reports whether requests are turns of conversations.
 func (r *runner) talks() bool { return r.o.Traffic.Turns > 1 && r.o.Traffic.Trace == nil }
 
-// until waits for a time of the run; false: it has ended before.
+// until waits for a time of the run; false if the run ended before.
 func (r *runner) until(ctx context.Context, at float64) bool {
 	if d := at - time.Since(r.start).Seconds(); d > 0 {
 		timer := time.NewTimer(time.Duration(d * float64(time.Second)))
@@ -223,7 +221,7 @@ func (r *runner) until(ctx context.Context, at float64) bool {
 	return ctx.Err() == nil
 }
 
-// acquire waits for a client that is free.
+// acquire waits for a free client.
 func (r *runner) acquire(ctx context.Context) bool {
 	select {
 	case r.slots <- struct{}{}:
@@ -233,7 +231,7 @@ func (r *runner) acquire(ctx context.Context) bool {
 	}
 }
 
-// arrived notes a request that is due.
+// arrived records a request that is due.
 func (r *runner) arrived(j *job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,7 +240,7 @@ func (r *runner) arrived(j *job) {
 	}
 }
 
-// lateness notes how late a chunk was read.
+// lateness records how late a chunk was read.
 func (r *runner) lateness(late time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -278,7 +276,7 @@ func (r *runner) session(ctx context.Context, j *job) {
 	}
 }
 
-// send sends a request until it is answered, or cannot be.
+// send retries a request until it is answered, or cannot be.
 func (r *runner) send(ctx context.Context, j *job) *Done {
 	d := &Done{Turn: j.turn, Asked: j.Output}
 	d.ID, d.Client, d.Arrival = r.ids.Add(1)-1, j.Client, j.Arrival
@@ -313,7 +311,7 @@ func (r *runner) send(ctx context.Context, j *job) *Done {
 	return d
 }
 
-// describe notes an answer.
+// describe records an answer.
 func (r *runner) describe(d *Done, a *answer, j *job) {
 	d.Finish = time.Since(r.start).Seconds()
 	d.Gaps, d.Chunks, d.Cached, d.Text = a.gaps, a.chunks, a.cached, r.o.Secrets.Redact(a.said())
@@ -336,11 +334,11 @@ func (r *runner) describe(d *Done, a *answer, j *job) {
 const (
 	firstWait = 100 * time.Millisecond
 	mostWait  = 5 * time.Second
-	// mostAskedWait is the longest that a server may ask for.
+	// mostAskedWait is the longest that a server may request.
 	mostAskedWait = time.Minute
 )
 
-// backOff waits before another try: as long as the server asks, up to a minute, else twice as long every time.
+// backOff waits before a retry: as the server requests, up to a minute, else doubling every time.
 func (r *runner) backOff(ctx context.Context, f *Failure, try int) bool {
 	wait := max(f.after, min(mostWait, time.Duration(float64(firstWait)*math.Pow(2, float64(try)))))
 	select {
@@ -351,7 +349,7 @@ func (r *runner) backOff(ctx context.Context, f *Failure, try int) bool {
 	}
 }
 
-// ended notes the end of a request, and is the next turn of its conversation.
+// ended records the end of a request, and returns the next turn of its conversation.
 func (r *runner) ended(ctx context.Context, j *job, d *Done) *job {
 	r.mu.Lock()
 	if r.over || ctx.Err() != nil {

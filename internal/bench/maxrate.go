@@ -11,16 +11,18 @@ import (
 )
 
 const (
-	// rateWithin is how close the highest rate is found: runs of a real server differ by more than 1% among themselves.
+	// rateWithin is the precision of the search: runs of a real server scatter by more than 1%.
 	rateWithin = 1.05
-	// mostTimes is how many times the requests that were asked for are sent where fewer do not show whether the queue grows.
+	// mostTimes bounds the multiple of requests sent to show whether the queue grows.
 	mostTimes = 8
-	// alone is the requests under way, on average, below which they do not wait for each other: a lower rate changes nothing.
+	// alone is the mean concurrency below which requests do not interact: lower rates change
+	// nothing.
 	alone = 0.05
 )
 
-// MaxRate is the run at the highest rate at which the limits hold, all requests are answered and the queue does not grow, to
-// 5%. It tells of every rate it has tried. When the context is cancelled, it is the best run until then, with the error.
+// MaxRate is the run at the highest rate, to 5%, at which the limits hold, all requests are
+// answered and the queue does not grow. tell gets a line per rate. If cancelled, it is the best run
+// so far, with the error.
 func (b *Bench) MaxRate(ctx context.Context, first float64, tell func(string)) (*Report, error) {
 	if math.IsInf(first, 1) {
 		first = 1
@@ -54,7 +56,7 @@ func (b *Bench) MaxRate(ctx context.Context, first float64, tell func(string)) (
 	return best, err
 }
 
-// verdict is a line on a rate that was tried.
+// verdict is a line on a tried rate.
 func (r *Report) verdict(rate float64, ok, rising bool) string {
 	s := &r.Seen
 	figures := fmt.Sprintf("%.4g requests/s: ", rate)

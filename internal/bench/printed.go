@@ -10,10 +10,11 @@ import (
 	"strings"
 )
 
-// Figures are those of a run, by the keys of the result file of sglang.bench_serving. What is not known is absent.
+// Figures of a run by the keys of sglang.bench_serving's result file; unknown ones are absent.
 type Figures map[string]float64
 
-// printedLabels are the lines of what sglang.bench_serving, vllm bench serve and trtllm-bench print, without their case.
+// printedLabels are lines of sglang.bench_serving, vllm bench serve and trtllm-bench, in lower
+// case.
 var printedLabels = map[string]string{
 	"successful requests": "completed", "failed requests": "failed",
 	"benchmark duration (s)": "duration",
@@ -34,7 +35,7 @@ var (
 	printedTime = regexp.MustCompile(`^(mean|median|std|max|p[0-9.]+) (ttft|tpot|itl|e2e latency|e2el) \(ms\)$`)
 )
 
-// ReadPrinted finds the figures in what a benchmark printed; of several runs those of the last.
+// ReadPrinted finds the figures in the output of a benchmark; of several runs those of the last.
 func ReadPrinted(text string) Figures {
 	out := Figures{}
 	for _, m := range printedLine.FindAllStringSubmatch(text, -1) {
@@ -54,11 +55,11 @@ func ReadPrinted(text string) Figures {
 	return out.known()
 }
 
-// resultAliases are keys of vllm bench serve that are called otherwise.
+// resultAliases are keys of vllm bench serve with other names.
 var resultAliases = map[string]string{"total_token_throughput": "total_throughput", "mean_e2el_ms": "mean_e2e_latency_ms"}
 
-// ReadResult reads a result file of sglang.bench_serving or vllm bench serve: an object, or lines of them, of which the last
-// counts.
+// ReadResult reads a result file of sglang.bench_serving or vllm bench serve: an object, or lines
+// of them, of which the last counts.
 func ReadResult(src []byte) (Figures, error) {
 	var keys map[string]any
 	if json.Unmarshal(src, &keys) != nil {
@@ -82,7 +83,7 @@ func ReadResult(src []byte) (Figures, error) {
 	return out, nil
 }
 
-// known is the figures where there is any that says how fast a server is; else nil.
+// known is the figures if any says how fast a server is; else nil.
 func (f Figures) known() Figures {
 	for _, key := range []string{"output_throughput", "mean_ttft_ms", "mean_tpot_ms", "mean_itl_ms"} {
 		if _, ok := f[key]; ok {
@@ -92,7 +93,7 @@ func (f Figures) known() Figures {
 	return nil
 }
 
-// TPOT is the mean time per output token in ms: that between tokens, where only that was printed.
+// TPOT is the mean time per output token in ms, or else the inter-token latency.
 func (f Figures) TPOT() (float64, bool) {
 	if v, ok := f["mean_tpot_ms"]; ok {
 		return v, true
@@ -110,7 +111,7 @@ func (f Figures) Lengths() (input, output float64, ok bool) {
 	return f["total_input_tokens"] / n, f["total_output_tokens"] / n, true
 }
 
-// Achieved is the mean number of requests under way: as it was printed, or by Little's law.
+// Achieved is the mean concurrency: as printed, or by Little's law.
 func (f Figures) Achieved() (float64, bool) {
 	if v, ok := f["concurrency"]; ok {
 		return v, true

@@ -11,8 +11,9 @@ import (
 	"throughline/workload"
 )
 
-// Token ids of random prompts: those of ordinary pieces of words in every vocabulary in use, of which the smallest have 32,000
-// (Llama 2, Mistral 7B). Bytes and special tokens stand at the front, reserved ones at the end.
+// Token ids of random prompts: ordinary word pieces in every vocabulary in use, the smallest of
+// which have 32,000 (Llama 2, Mistral 7B). Bytes and special tokens stand at the front, reserved
+// ones at the end.
 const firstID, lastID = 1000, 31_000
 
 // words of random prompts: each is one token, with the space before it, in most vocabularies.
@@ -29,14 +30,13 @@ according decision explain son hope develop view relationship town road drive ar
 receive value international building action full model join season society tax director position player agree especially
 record pick wear paper special space ground form support event official whose matter everyone center couple site project`)
 
-// segment is tokens of a prompt that are drawn from a key: the same key gives the same tokens, so that prompts that share keys
-// begin alike.
+// segment is prompt tokens drawn from a key, so that prompts that share keys begin alike.
 type segment struct {
 	key    uint64
 	tokens int
 }
 
-// segments are the parts of a prompt: what it shares with others, and the rest, which nothing else has.
+// segments are the parts of a prompt: what it shares with others, and its own rest.
 func segments(r *workload.Request, own uint64) []segment {
 	var out []segment
 	left := r.Input
@@ -67,7 +67,7 @@ type prompts struct {
 	suffix  string
 }
 
-// appendIDs appends the token ids of a prompt as a list of JSON.
+// appendIDs appends the token ids of a prompt as a JSON list.
 func (p *prompts) appendIDs(out []byte, parts []segment) []byte {
 	out = append(out, '[')
 	for i, s := range parts {
@@ -82,8 +82,8 @@ func (p *prompts) appendIDs(out []byte, parts []segment) []byte {
 	return append(out, ']')
 }
 
-// text is a prompt of as many words as have its tokens. What prompts share has the same words in all of them; the last part
-// makes up for what the server adds.
+// text is a prompt of words. Shared parts have the same words in all prompts; the last part makes
+// up for what the server adds.
 func (p *prompts) text(parts []segment) string {
 	var b strings.Builder
 	for i, s := range parts {
@@ -103,9 +103,9 @@ func (p *prompts) text(parts []segment) string {
 	return b.String()
 }
 
-// quoted is a text in JSON.
+// quoted is a JSON string.
 func quoted(text string) []byte {
-	out, _ := json.Marshal(text) // a string always can be written
+	out, _ := json.Marshal(text) // a string can always be written
 	return out
 }
 

@@ -12,40 +12,40 @@ import (
 	"throughline/serving/simulate"
 )
 
-// Report is what a run has measured.
+// Report of a measured run.
 type Report struct {
 	Seen        simulate.Seen
 	Failed      int64
-	Failures    map[string]*Failures // by their kind
-	Unfinished  int64                // under way when the run was interrupted
+	Failures    map[string]*Failures // by kind
+	Unfinished  int64                // when the run was interrupted
 	Interrupted bool
-	Retries     int64 // of requests that had no answer yet
+	Retries     int64 // of requests without an answer yet
 	Resent      int64 // over a new connection, as the server had closed the old one
-	Uncounted   int64 // answers without usage, whose tokens are their chunks
-	Short       int64 // answers with fewer tokens than were asked for
+	Uncounted   int64 // answers without usage, whose chunks count as tokens
+	Short       int64 // answers with fewer tokens than requested
 	Chunks      int64 // with text
 	Cached      int64 // prompt tokens
 
-	Late    simulate.Distribution // of sends, behind the time at which they were due and a client was free
-	Held    simulate.Distribution // of requests, for a client that is free
-	Reading simulate.Distribution // of chunks, behind the time at which the server wrote them; empty: it does not say
+	Late    simulate.Distribution // of sends, once they were due and a client was free
+	Held    simulate.Distribution // of requests, for a free client
+	Reading simulate.Distribution // of chunks, after the server wrote them; empty: unknown
 
 	Began      time.Time
 	Model, URL string
 	ServerInfo json.RawMessage
-	Accepted   float64 // tokens of a step, where a server drafts some; 0: not known
+	Accepted   float64 // tokens per step with drafts; 0: unknown
 
 	bench    *Bench
 	trial    bool
-	asked    int  // requests that are to be sent
-	hopeless bool // a trial was ended as its limits could not hold
+	asked    int  // requests to send
+	hopeless bool // a trial ended early as its limits could not hold
 	sent     int64
 	over     [2]int64 // requests beyond the limits on TTFT and TPOT
-	tokens   []int64  // by the second
-	present  []int64  // by the second: of those under way, how many more than in the second before
+	tokens   []int64  // by second
+	present  []int64  // change of the concurrency by second
 }
 
-// Failures are those of one kind.
+// Failures of one kind.
 type Failures struct {
 	Count   int64
 	Example string
@@ -64,7 +64,7 @@ func (r *Report) arrived(at float64, waiting int64) {
 	r.Seen.Arrived(at, waiting)
 }
 
-// add notes the end of a request. It reports whether the limits can no longer hold.
+// add records the end of a request, and reports whether the limits can no longer hold.
 func (r *Report) add(d *Done) bool {
 	r.Retries += int64(d.Retries)
 	r.Resent += int64(d.Resent)
@@ -95,7 +95,7 @@ func (r *Report) add(d *Done) bool {
 	at := d.First
 	r.count(at, 1)
 	for _, g := range d.Gaps {
-		n := max(1, int(g.Tokens)) // where the server does not say, a chunk counts as a token, as in sglang.bench_serving
+		n := max(1, int(g.Tokens)) // without usage a chunk counts as a token, as in sglang.bench_serving
 		r.Seen.Token(float64(g.Seconds)/float64(n), n)
 		at += float64(g.Seconds)
 		r.count(at, n)
@@ -105,10 +105,10 @@ func (r *Report) add(d *Done) bool {
 	return r.trial && r.beyond(d)
 }
 
-// count notes tokens by the second.
+// count records tokens by second.
 func (r *Report) count(at float64, n int) { grown(&r.tokens, at)[int(at)] += int64(n) }
 
-// grown is a list that reaches to a second.
+// grown extends a list up to a second.
 func grown(list *[]int64, at float64) []int64 {
 	if missing := int(at) + 1 - len(*list); missing > 0 {
 		*list = append(*list, make([]int64, missing)...)
@@ -116,8 +116,7 @@ func grown(list *[]int64, at float64) []int64 {
 	return *list
 }
 
-// beyond reports whether so many requests have been slower than the limits that the limits cannot hold, however the others
-// do.
+// beyond reports whether the limits cannot hold any more, whatever the remaining requests do.
 func (r *Report) beyond(d *Done) bool {
 	t := &r.Seen.Terms
 	if t.TTFT.Seconds > 0 && d.First-d.Arrival > t.TTFT.Seconds {
@@ -135,7 +134,7 @@ func (r *Report) Holds() bool {
 	return !r.hopeless && !r.Interrupted && r.Failed == 0 && r.Seen.Requests > 0 && r.Seen.Holds()
 }
 
-// about asks the server about itself.
+// about queries the server about itself.
 func (r *Report) about(ctx context.Context) {
 	if r.bench.backend.Info == "" {
 		return
@@ -165,7 +164,7 @@ func (r *Report) about(ctx context.Context) {
 	}
 }
 
-// peaks are the most tokens of a second, and the most requests under way in one.
+// peaks are the most tokens of a second, and the highest concurrency in one.
 func (r *Report) peaks() (tokens, requests int64) {
 	for _, n := range r.tokens {
 		tokens = max(tokens, n)
@@ -178,10 +177,10 @@ func (r *Report) peaks() (tokens, requests int64) {
 	return tokens, requests
 }
 
-// Block is the result as sglang.bench_serving prints it.
+// Block formats the result as sglang.bench_serving does.
 func (r *Report) Block() string { return r.Seen.Block() }
 
-// Kinds are the kinds of failures, the most frequent first.
+// Kinds of failures, the most frequent first.
 func (r *Report) Kinds() []string {
 	var out []string
 	for kind := range r.Failures {
@@ -196,7 +195,7 @@ func (r *Report) Kinds() []string {
 	return out
 }
 
-// Wrong tells of requests without an answer.
+// Wrong lists requests without an answer.
 func (r *Report) Wrong() []string {
 	var out []string
 	if r.Interrupted {
@@ -215,7 +214,7 @@ func (r *Report) Wrong() []string {
 	return out
 }
 
-// Notes are what is to be said besides.
+// Notes on how far to trust the result.
 func (r *Report) Notes() []string {
 	out := append(r.Wrong(), r.bench.notes...)
 	note := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -245,28 +244,28 @@ func (r *Report) Notes() []string {
 // ungrouped reports whether the server does not say how many tokens its chunks hold.
 func (r *Report) ungrouped() bool { return r.Seen.ITL.Weight < r.Seen.Output-r.Seen.Requests }
 
-// together reports whether most chunks came at the same time as the one before, so that the median of ITL says nothing.
+// together reports whether most chunks arrived with the one before, which makes the median ITL
+// meaningless.
 func (r *Report) together() bool {
 	itl := &r.Seen.ITL
 	return itl.Weight >= fewestGaps && itl.Quantile(0.5) <= togetherBelow*itl.Mean()
 }
 
 const (
-	fewestGaps    = 20  // that tell how chunks come
+	fewestGaps    = 20  // to judge how chunks come
 	togetherBelow = 0.1 // of the mean time between tokens
 )
 
-// mostFailed is the share of requests that may fail in a run that is a measurement: beyond it, the 99th percentile of all
-// requests is not known.
+// mostFailed is the share of failed requests beyond which the 99th percentile of all is unknown.
 const mostFailed = 0.01
 
-// TooManyFailed reports whether what was measured tells too little of the requests that were sent.
+// TooManyFailed reports whether the measurement covers too few of the requests.
 func (r *Report) TooManyFailed() bool { return float64(r.Failed) > mostFailed*float64(r.sent) }
 
-// Sent is how many requests were.
+// Sent is the number of requests sent.
 func (r *Report) Sent() int64 { return r.sent }
 
-// Own tells how late this program itself was.
+// Own says how late this program itself was.
 func (r *Report) Own() []string {
 	var out []string
 	tell := func(what string, d *simulate.Distribution) {

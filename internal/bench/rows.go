@@ -15,7 +15,7 @@ type Rows struct {
 	err error
 }
 
-// RowsTo are rows of CSV, or lines of JSON or rows of Parquet where the name of the file says so.
+// RowsTo writes CSV, or JSON lines or Parquet by the name of the file.
 func RowsTo(name string, w io.Writer) *Rows {
 	switch form := table.FormOf(name); form {
 	case table.Lines:
@@ -29,10 +29,10 @@ func RowsTo(name string, w io.Writer) *Rows {
 // Add writes a request.
 func (r *Rows) Add(d *Done) { r.err = cmp.Or(r.err, r.out.Add(d)) }
 
-// Flush passes on what is buffered, and returns the first failure.
+// Flush writes what is buffered, and returns the first failure.
 func (r *Rows) Flush() error { return cmp.Or(r.err, r.out.Close()) }
 
-// ofAnswer is a column of times, which an answer that failed does not have.
+// ofAnswer is a column of times, which failed requests do not have.
 func ofAnswer(name, format string, ms func(*Done) float64) table.Column[*Done] {
 	return table.Column[*Done]{Name: name, Kind: table.Number, Format: format, Value: func(d *Done) any {
 		if d.Failure != nil {
@@ -83,7 +83,7 @@ var rowColumns = slices.Concat(started, []table.Column[*Done]{
 	retries, failure,
 })
 
-// lineColumns are those of a request as a line of JSON.
+// lineColumns are those of a JSON line.
 var lineColumns = slices.Concat(started, []table.Column[*Done]{
 	table.NumberColumn("first_token", "", func(d *Done) float64 { return d.First }),
 }, arrived, []table.Column[*Done]{
@@ -99,7 +99,7 @@ var lineColumns = slices.Concat(started, []table.Column[*Done]{
 	{Name: "text", Omit: true, Value: table.TextColumn("", func(d *Done) string { return d.Text }).Value},
 })
 
-// times are pairs, one of each chunk: seconds from the start of the run, and tokens; 0: the server does not say.
+// times are a pair per chunk: seconds from the start of the run, and tokens; 0 if unknown.
 func (d *Done) times() (out [][2]float64) {
 	if d.Chunks == 0 {
 		return nil
@@ -119,7 +119,7 @@ func (d *Done) times() (out [][2]float64) {
 	return out
 }
 
-// Details are what sglang's result file has of all requests, with its keys. Times are seconds.
+// Details are sglang's per-request results, by its keys. Times are seconds.
 type Details struct {
 	inputs, outputs []int
 	firsts          []float64
@@ -127,7 +127,7 @@ type Details struct {
 	texts, errors   []string
 }
 
-// Add notes a request. They stand in the order of their numbers.
+// Add records a request, in order of number.
 func (t *Details) Add(d *Done) {
 	i := int(d.ID)
 	for len(t.inputs) <= i {
@@ -151,7 +151,6 @@ func (t *Details) Add(d *Done) {
 	t.outputs[i] = d.Output
 }
 
-// Fields are the details.
 func (t *Details) Fields() simulate.Fields {
 	return simulate.Fields{{Name: "input_lens", Value: t.inputs}, {Name: "output_lens", Value: t.outputs}, {Name: "ttfts", Value: t.firsts},
 		{Name: "itls", Value: t.gaps}, {Name: "generated_texts", Value: t.texts}, {Name: "errors", Value: t.errors}}

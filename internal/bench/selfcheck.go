@@ -14,19 +14,19 @@ import (
 	"throughline/workload"
 )
 
-// checkedGap is the time between two tokens of a stream of the server that a self-check measures.
+// checkedGap is the time between two tokens of a stream of the self-check's server.
 const checkedGap = 100 * time.Millisecond
 
-// SelfCheck measures how late this program reads what a server writes: a server of its own streams so many tokens to each of
-// so many clients, one every 100 ms, and puts the time into each chunk. The server takes its part of the processors. Staggered
-// streams write at times of their own; others all at once.
+// SelfCheck measures how late this program reads what a server writes: its own server streams
+// tokens to clients, one every 100 ms, with the time in each chunk. Staggered streams write at
+// different times. The server takes its share of the processors.
 func SelfCheck(ctx context.Context, streams, tokens int, staggered bool) (*Report, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	server := &http.Server{Handler: &pacer{tokens: tokens, streams: streams, staggered: staggered}}
-	go func() { _ = server.Serve(listener) }() // which ends with the close below
+	go func() { _ = server.Serve(listener) }() // ends with the close below
 	defer server.Close()
 	o := &Options{
 		Terms: workload.Terms{Backend: "openai", Traffic: workload.Traffic{
@@ -42,8 +42,9 @@ func SelfCheck(ctx context.Context, streams, tokens int, staggered bool) (*Repor
 	return b.Run(ctx, o.Traffic.Rate)
 }
 
-// HeldUp is the longest time, in seconds, for which the machine holds up programs that only look at the clock, one on each
-// processor, within a second: no program is less late than that where others have the processors, too.
+// HeldUp is the longest time in seconds for which the machine suspends programs that only read the
+// clock, one per processor, during a second: no program is less late while others have the
+// processors, too.
 func HeldUp() (most float64) {
 	found := make(chan float64)
 	for range runtime.GOMAXPROCS(0) {

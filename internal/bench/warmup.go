@@ -11,13 +11,13 @@ import (
 	"throughline/workload"
 )
 
-// Where nothing else is known, a token has four characters of English (platform.openai.com/tokenizer).
+// By default a token has four characters of English (platform.openai.com/tokenizer).
 const usualPerChar = 0.25
 
-// warmOutput is the tokens that requests of the warm-up ask for at most, as in sglang.bench_serving.
+// warmOutput is the most output tokens of warm-up requests, as in sglang.bench_serving.
 const warmOutput = 32
 
-// warmKey marks prompts of the warm-up: none of those that are measured begins like them.
+// warmKey marks prompts of the warm-up, so that no measured one begins like them.
 const warmKey = 1 << 62
 
 // warmUp sends the first requests, which are not measured.
@@ -88,7 +88,7 @@ func (b *Bench) flush(ctx context.Context) error {
 	return nil
 }
 
-// prompt is that of a request, in JSON, as this server takes it.
+// prompt of a request, in JSON, as this server takes it.
 func (b *Bench) prompt(r *workload.Request, own uint64) []byte {
 	parts := segments(r, own)
 	if b.prompts.ids {
@@ -97,7 +97,7 @@ func (b *Bench) prompt(r *workload.Request, own uint64) []byte {
 	return transcript(b.backend.API, []said{{"user", b.prompts.text(parts)}})
 }
 
-// probed is what a request of the warm-up was answered.
+// probed is the answer to a warm-up request.
 type probed struct {
 	tokens  int // of the prompt, by usage
 	failure *Failure
@@ -113,12 +113,12 @@ func (b *Bench) probe(ctx context.Context, prompt []byte, ids bool, output int) 
 	return probed{a.prompt, f}
 }
 
-// gauge finds how many tokens words have: two prompts tell what each word takes, and what the server adds to all of them.
+// gauge finds the tokens per word, and what the server adds to each prompt, by two prompts.
 func (b *Bench) gauge(ctx context.Context, input int) *Failure {
 	if len(b.o.Conversations) > 0 {
 		return b.gaugeTexts(ctx)
 	}
-	sizes := [2]int{32, max(512, input)} // words: few tell what is added, many what one has on average
+	sizes := [2]int{32, max(512, input)} // few words show what is added, many the mean tokens of one
 	var got [2]probed
 	for i, n := range sizes {
 		got[i] = b.probe(ctx, b.prompt(&workload.Request{Input: n}, warmKey+1+uint64(i)), false, 1)
@@ -136,10 +136,10 @@ func (b *Bench) gauge(ctx context.Context, input int) *Failure {
 	return nil
 }
 
-// gauged is how many texts of a file tell the tokens of a character.
+// gauged is how many texts of a file are used to find the tokens per character.
 const gauged = 4
 
-// gaugeTexts finds how many tokens a character of the texts of a file has.
+// gaugeTexts finds the tokens per character in the texts of a file.
 func (b *Bench) gaugeTexts(ctx context.Context) *Failure {
 	var tokens, characters float64
 	for i := range b.o.Conversations[:min(gauged, len(b.o.Conversations))] {

@@ -578,7 +578,7 @@ func (r run) told(f *facts, dp int) (t deploy.Told, err error) {
 // takenBy says what of that an engine does not take on a pool.
 func (r run) takenBy(e *engine.Engine, f *facts, p *deploy.Pool) error {
 	told, err := r.told(f, p.Plan.Attention.DP)
-	return document.Join(err, e.Knows(&told, p.System))
+	return document.Join(err, e.CheckSettings(&told, p.System))
 }
 
 // limit is a number in the words of a row, 0 where it does not have it.

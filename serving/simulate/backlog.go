@@ -7,18 +7,18 @@ import (
 	"throughline/workload"
 )
 
-// backlog is requests behind many others, in the few bytes that they need until their turn comes: a trace may have millions that
-// come faster than they are served.
+// backlog stores queued requests in a few bytes each: a trace may have millions that arrive faster
+// than they are served.
 type backlog struct {
-	pages [][]byte // of whole entries, the oldest first
-	read  int      // bytes of the first page
+	pages [][]byte // complete entries, oldest first
+	read  int      // bytes consumed of the first page
 	n     int
-	home  target // of all of them
+	home  target // shared by all entries
 }
 
 const backlogPage = 1 << 16
 
-// add puts a job at the end, that entered at a time, and gives its place up. It has not been scheduled.
+// add appends a job that has not been scheduled yet, and frees its place among the jobs.
 func (b *backlog) add(at int32, time float64, all *jobs) {
 	j := all.at(at)
 	last := len(b.pages) - 1
@@ -40,14 +40,14 @@ func (b *backlog) add(at int32, time float64, all *jobs) {
 	p = binary.AppendUvarint(p, j.Chain)
 	before := uint64(0)
 	for _, h := range j.Hashes {
-		p = binary.AppendVarint(p, int64(h-before)) // those of a prompt are often neighbours
+		p = binary.AppendVarint(p, int64(h-before)) // blocks of a prompt often have neighbouring hashes
 		before = h
 	}
 	b.pages[last], b.home, b.n = p, j.home, b.n+1
 	all.remove(at)
 }
 
-// take makes the first a job again.
+// take restores the first entry as a job.
 func (b *backlog) take(all *jobs) entered {
 	p := b.pages[0][b.read:]
 	size := len(p)
@@ -86,7 +86,7 @@ func (b *backlog) take(all *jobs) entered {
 	return e
 }
 
-// inbox is the requests that the scheduler of a rank has not looked at.
+// inbox holds requests that the scheduler of a rank has not seen yet.
 type inbox struct {
 	first  []entered
 	behind backlog
@@ -103,7 +103,7 @@ func (b *inbox) add(e entered) {
 	b.first = append(b.first, e)
 }
 
-// hand gives those that came until then to a queue.
+// hand moves the requests that arrived by then to a queue.
 func (b *inbox) hand(to *ring, until float64) {
 	for {
 		n := 0

@@ -82,7 +82,7 @@ func TestBacklogIsSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 10 {
-		if err := r.happen(context.Background(), r.next()); err != nil {
+		if err := r.process(context.Background(), r.next()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,25 +6,25 @@ import (
 	"slices"
 )
 
-// Capacity is what the runs of a trial saw.
+// Capacity summarises the runs of a trial.
 type Capacity struct {
 	Rate        float64
 	Holds       bool
 	TTFT, TPOT  Percentiles
-	Latency     float64 // mean of whole requests
-	Concurrency float64 // requests under way
+	Latency     float64 // mean, from arrival to the last token
+	Concurrency float64 // mean requests in the system
 	Utilisation float64 // as of Result
-	Runs        int     // that came to their end
-	Requests    int     // of a run
-	// Headroom is by how much of itself the rate may grow until limits break, and First what does.
+	Runs        int     // completed
+	Requests    int     // per run
+	// Headroom is the share by which the rate may grow until limits break; First is what breaks.
 	Headroom float64
 	First    Break
 }
 
-// Percentiles are those of a time that clients see, in seconds, with the 95% interval of the last.
+// Percentiles of a latency in seconds, with the 95% interval of the 99th.
 type Percentiles struct{ Mean, P50, P95, P99, P99Low, P99High float64 }
 
-// Break is what fails first as more requests come.
+// Break is what fails first as the rate grows.
 type Break string
 
 const (
@@ -34,33 +34,32 @@ const (
 	BreaksMemory Break = "memory" // requests wait for room in the KV cache
 )
 
-// traceBlocks is the parts of a run whose scatter stands for that of several, where there is one.
+// traceBlocks is how many parts of a single run stand in for replications.
 const traceBlocks = 16
 
-// capacity sums up the runs.
 func (t *Trial) capacity() *Capacity {
-	whole := slices.DeleteFunc(slices.Clone(t.samples), func(s *sample) bool { return s.result == nil })
-	out := &Capacity{Rate: t.Rate, Runs: len(whole), Requests: t.Requests}
-	if len(whole) == 0 {
+	complete := slices.DeleteFunc(slices.Clone(t.samples), func(s *sample) bool { return s.result == nil })
+	out := &Capacity{Rate: t.Rate, Runs: len(complete), Requests: t.Requests}
+	if len(complete) == 0 {
 		return out
 	}
 	var ttft, tpot [][]float64
-	n := float64(len(whole))
-	for _, s := range whole {
+	n := float64(len(complete))
+	for _, s := range complete {
 		ttft, tpot = append(ttft, s.ttft), append(tpot, s.tpot)
-		out.Latency += s.whole / n
-		out.Concurrency += s.whole * s.rate / n
+		out.Latency += s.latency / n
+		out.Concurrency += s.latency * s.rate / n
 		out.Utilisation += s.result.Utilisation() / n
 	}
-	if len(whole) == 1 {
-		out.Requests = int(whole[0].result.Requests)
+	if len(complete) == 1 {
+		out.Requests = int(complete[0].result.Requests)
 		ttft, tpot = blocks(ttft[0]), blocks(tpot[0])
 	}
 	out.TTFT, out.TPOT = percentiles(ttft), percentiles(tpot)
 	return out
 }
 
-// blocks cuts values into parts that follow each other.
+// blocks cuts values into successive parts.
 func blocks(values []float64) (out [][]float64) {
 	for i := range traceBlocks {
 		out = append(out, values[i*len(values)/traceBlocks:(i+1)*len(values)/traceBlocks])
@@ -68,8 +67,8 @@ func blocks(values []float64) (out [][]float64) {
 	return out
 }
 
-// percentiles are those of all runs together. The interval of the 99th is between the quantiles at 0.99 less and more than
-// what the share below it scatters by from run to run (Heidelberger and Lewis 1984).
+// percentiles pools all runs. The interval of the 99th lies between the quantiles at 0.99 ± the
+// scatter of the share below it from run to run (Heidelberger and Lewis 1984).
 func percentiles(runs [][]float64) Percentiles {
 	all := slices.Concat(runs...)
 	if len(all) == 0 {
@@ -106,14 +105,14 @@ func percentiles(runs [][]float64) Percentiles {
 	return Percentiles{mean, at(0.5), at(0.95), p99, at(0.99 - half), at(0.99 + half)}
 }
 
-// nearEnough is how far the rate that still holds is told apart from one that does not.
-const nearEnough = 1.02
+// rateTolerance is the ratio at which the search for the highest sustained rate stops.
+const rateTolerance = 1.02
 
-// MostHeadroom is where the search for more ends.
+// MostHeadroom bounds the search for a higher rate.
 const MostHeadroom = 16
 
-// Reach finds the highest rate that one run holds, from that of the trial upwards or, where it does not hold, downwards; and
-// what breaks above it. A rate of 0: none does.
+// Reach finds the highest rate that one run sustains, starting at that of the trial, and what
+// breaks above it. A rate of 0 means that none is sustained.
 func (t *Trial) Reach(ctx context.Context) (rate float64, first Break, err error) {
 	var broken *sample
 	holds := func(factor float64) (bool, error) {
@@ -128,7 +127,7 @@ func (t *Trial) Reach(ctx context.Context) (rate float64, first Break, err error
 		return true, nil
 	}
 	low, high := 0.0, math.Inf(1)
-	for factor := 1.0; low == 0 || high/low > nearEnough; {
+	for factor := 1.0; low == 0 || high/low > rateTolerance; {
 		ok, err := holds(factor)
 		if err != nil {
 			return 0, "", err
@@ -154,7 +153,7 @@ func (t *Trial) Reach(ctx context.Context) (rate float64, first Break, err error
 	return low * t.Rate, t.first(broken), nil
 }
 
-// first is what fails in a run that does not hold.
+// first is what fails in an unsustainable run.
 func (t *Trial) first(s *sample) Break {
 	r := s.result
 	var waits [reasonCount]float64

@@ -10,26 +10,26 @@ import (
 	"throughline/workload"
 )
 
-// Settings change how a deployment is simulated. What is 0 or empty is as the engine does it.
+// Settings change how a deployment is simulated; zero values follow the engine.
 type Settings struct {
 	Prefill     deploy.Policy
-	Running     int // requests of a rank at a time
-	CacheTokens int // of a rank
+	Running     int // concurrent requests per rank
+	CacheTokens int // per rank
 	BlockTokens int
 	PrefixCache bool
-	SwapGBps    float64 // who makes room is swapped out over a link so fast; 0: computed again
+	SwapGBps    float64 // bandwidth for swapping out preempted requests; 0: they are recomputed
 	Ahead       *int    // steps
 	Routing     deploy.Routing
-	// Cold: the servers have had no such load before, as in benchmarks.
+	// Cold servers have seen no such load before, as in benchmarks.
 	Cold bool
-	// Times are those of a table in place of the estimate's.
+	// Times replace those of the estimate.
 	Times Times
 }
 
-// defaultBlock is the tokens of a cache block where nobody says: that of vLLM.
+// defaultBlock is the block size of vLLM, in tokens.
 const defaultBlock = 16
 
-// Of is the options of a run of a deployment, whose requests are as long as these on average.
+// Of returns the options of a run of a deployment under requests of these mean lengths.
 func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error) {
 	rules := &d.Engine.Scheduling
 	o := Options{Routing: set.Routing, FrontEnd: rules.FrontEnd}
@@ -83,7 +83,7 @@ func policyOf(p *serving.Predictor, d *deploy.Deployment, pool *deploy.Pool, n w
 			return out, err
 		}
 		if tokens == 0 {
-			tokens = 1 << 40 // nothing is cached: states of linear attention
+			tokens = 1 << 40 // no KV cache: linear attention keeps states only
 		}
 	}
 	if out.Blocks = int(min(tokens/float64(out.BlockTokens), 1<<40)); out.Blocks < 1 {
@@ -99,16 +99,16 @@ func policyOf(p *serving.Predictor, d *deploy.Deployment, pool *deploy.Pool, n w
 	return out, nil
 }
 
-// transfers is the way of the cache between two pools, by the tokens of a prompt: between powers of two in proportion.
+// transfers interpolates the transfer time of a prompt's cache between powers of two tokens.
 func transfers(p *serving.Predictor, d *deploy.Deployment) (func(int) (busy, left float64), error) {
-	type known struct{ busy, left float64 }
-	var list []known
+	type transfer struct{ busy, left float64 }
+	var list []transfer
 	for tokens := 1; tokens <= 1<<24; tokens *= 2 {
 		busy, left, err := p.Transfer(d, tokens)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, known{busy, left})
+		list = append(list, transfer{busy, left})
 	}
 	return func(tokens int) (float64, float64) {
 		at := math.Log2(float64(max(1, tokens)))

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Distribution is values with weights: all of them as long as they are few, then counts in buckets, each 1/2048 of an
-// octave wide, so that a value is off by 0.03% at most, and any number of them takes the same memory.
+// Distribution keeps weighted values: exactly while they are few, then as counts in buckets 1/2048
+// of an octave wide, so that errors stay below 0.03% and memory is bounded.
 type Distribution struct {
-	Weight   int64 // of all values
+	Weight   int64 // total
 	Sum      float64
 	Squares  float64
 	Min, Max float64
 
 	exact   []weighted
-	buckets []int64 // nil: all values are exact
+	buckets []int64 // nil while values are exact
 	sorted  bool
 }
 
@@ -26,11 +26,10 @@ type weighted struct {
 const (
 	exactValues = 1 << 16
 	perOctave   = 2048
-	lowest      = -30 // octave below which values are not told apart: a nanosecond
+	lowest      = -30 // octave of the smallest bucket: a nanosecond
 	octaves     = 64
 )
 
-// Add adds a value.
 func (d *Distribution) Add(v float64, weight int) {
 	w := int64(weight)
 	if d.Weight == 0 || v < d.Min {
@@ -57,7 +56,7 @@ func (d *Distribution) Add(v float64, weight int) {
 	}
 }
 
-// bucket is that of a value: by its exponent, and the leading bits of its mantissa.
+// bucket is found from the exponent and the leading bits of the mantissa.
 func bucket(v float64) int {
 	if v < 1.0/(1<<-lowest) {
 		return 0
@@ -68,13 +67,13 @@ func bucket(v float64) int {
 	return min(max(at, 0), octaves*perOctave-1)
 }
 
-// middle is the value in the middle of a bucket.
+// middle is the centre of a bucket.
 func middle(at int) float64 {
 	low := math.Ldexp(1+float64(at%perOctave)/perOctave, at/perOctave+lowest)
 	return low + math.Ldexp(0.5/perOctave, at/perOctave+lowest)
 }
 
-// Mean is that of all values.
+// Mean of all values.
 func (d *Distribution) Mean() float64 {
 	if d.Weight == 0 {
 		return math.NaN()
@@ -88,7 +87,7 @@ func (d *Distribution) Deviation() float64 {
 	return math.Sqrt(max(0, d.Squares/float64(d.Weight)-m*m))
 }
 
-// Quantile is the value below which a share of all lies, between two of them in proportion (as numpy.percentile does).
+// Quantile interpolates linearly between values, as numpy.percentile does.
 func (d *Distribution) Quantile(share float64) float64 {
 	if d.Weight == 0 {
 		return math.NaN()
@@ -102,7 +101,7 @@ func (d *Distribution) Quantile(share float64) float64 {
 	return a
 }
 
-// nth is the value at a place in the order.
+// nth is the value at a rank in ascending order.
 func (d *Distribution) nth(n int64) float64 {
 	n = min(n, d.Weight-1)
 	if d.buckets != nil {
@@ -133,7 +132,7 @@ func (d *Distribution) nth(n int64) float64 {
 	return d.Max
 }
 
-// Counts are the weights in so many intervals of equal length from the least value to the largest.
+// Counts returns the weights in n intervals of equal length between the extremes.
 func (d *Distribution) Counts(n int) []float64 {
 	out := make([]float64, n)
 	add := func(v float64, w int64) {
@@ -154,7 +153,8 @@ func (d *Distribution) Counts(n int) []float64 {
 	return out
 }
 
-// Above is the share of values above a limit, half of the bucket of the limit included where values are not exact.
+// Above is the share of values above a limit; half of the limit's bucket counts unless values are
+// exact.
 func (d *Distribution) Above(limit float64) float64 {
 	var n float64
 	if d.buckets != nil {

@@ -1,9 +1,9 @@
 package simulate
 
-// end applies what the step has done: every sequence that has all its tokens in the cache has got one more.
-func (r *rank) end(t float64, to *run) { r.bring(r.computed(), t, to) }
+// end applies the step: every sequence whose tokens are all cached gets one more.
+func (r *rank) end(t float64, to *run) { r.apply(r.computed(), t, to) }
 
-// computed puts the tokens of the prompts of a step into the cache, and tells what it brings when it ends.
+// computed caches the prompt tokens of a step and returns what the step yields when it ends.
 func (r *rank) computed() outcome {
 	r.ended = r.ended[:0]
 	for i, at := range r.chunks {
@@ -15,8 +15,8 @@ func (r *rank) computed() outcome {
 	return outcome{r.decodes, r.ended}
 }
 
-// bring ends a step that has brought so much.
-func (r *rank) bring(o outcome, t float64, to *run) {
+// apply ends a step with this outcome.
+func (r *rank) apply(o outcome, t float64, to *run) {
 	tick := r.tick
 	if o.decodes {
 		if r.rules.Drafts > 0 {
@@ -36,7 +36,7 @@ func (r *rank) bring(o outcome, t float64, to *run) {
 	}
 }
 
-// emitFirst is the token that a prefill gives: the first, or the next of a request that was preempted.
+// emitFirst emits the token of a prefill: the first, or the next one of a preempted request.
 func (r *rank) emitFirst(at int32, t float64, to *run) {
 	j := r.jobs.at(at)
 	if to.handOver(r, at, t) {
@@ -48,7 +48,7 @@ func (r *rank) emitFirst(at int32, t float64, to *run) {
 		to.record.Token(t-j.last, 1)
 	}
 	j.emitted++
-	to.told(j, 1, t)
+	to.emit(j, 1, t)
 	if j.emitted >= j.Output {
 		r.finish(at, t, to)
 		return
@@ -56,7 +56,7 @@ func (r *rank) emitFirst(at int32, t float64, to *run) {
 	r.start(at, t)
 }
 
-// advance gives every sequence that decodes its next token.
+// advance gives every decoding sequence its next token.
 func (r *rank) advance(t float64, to *run) {
 	old := r.decoding
 	for _, g := range r.joins {
@@ -73,7 +73,7 @@ func (r *rank) advance(t float64, to *run) {
 	r.context += int64(r.decoding)
 	r.lastEnd = t
 	if to.Tokens != nil {
-		r.tellAll(t, to)
+		r.emitAll(t, to)
 	}
 	for at := r.wheel[r.tick%wheelSize]; at != none; {
 		j := r.jobs.at(at)
@@ -87,18 +87,18 @@ func (r *rank) advance(t float64, to *run) {
 	}
 }
 
-// tellAll tells of the token that every sequence got.
-func (r *rank) tellAll(t float64, to *run) {
+// emitAll reports the token that every sequence got.
+func (r *rank) emitAll(t float64, to *run) {
 	for at := r.head; at != none; {
 		j := r.jobs.at(at)
 		if j.decodes {
-			to.told(j, 1, t)
+			to.emit(j, 1, t)
 		}
 		at = j.next
 	}
 }
 
-// advanceEach gives every sequence its next token, and those of the draft behind it that are right.
+// advanceEach gives every sequence its next token, and the accepted draft tokens.
 func (r *rank) advanceEach(t float64, to *run) {
 	r.tick++
 	for at := r.head; at != none; {
@@ -110,13 +110,13 @@ func (r *rank) advanceEach(t float64, to *run) {
 				n++
 			}
 			n = min(n, j.Output-j.emitted)
-			// Clients that get several tokens at once count the time between them evenly, as sglang.bench_serving does.
+			// Several tokens at once share the gap evenly, as in sglang.bench_serving.
 			to.record.Token((t-j.last)/float64(n), n)
 			j.last = t
 			j.emitted += n
 			j.cached += n
 			r.context += int64(n)
-			to.told(j, n, t)
+			to.emit(j, n, t)
 			if j.emitted >= j.Output {
 				r.stop(at)
 				r.finish(at, t, to)
@@ -126,7 +126,6 @@ func (r *rank) advanceEach(t float64, to *run) {
 	}
 }
 
-// finish ends a request.
 func (r *rank) finish(at int32, t float64, to *run) {
 	j := r.jobs.at(at)
 	if r.prefix != nil {

@@ -1,6 +1,6 @@
 package simulate
 
-// schedule and unschedule keep the heap of servers by the time of their next event, and by their number where two coincide.
+// schedule and unschedule keep a heap of servers by the time of their next event, then by index.
 
 func (r *run) less(a, b *server) bool { return a.at < b.at || a.at == b.at && a.index < b.index }
 

@@ -2,7 +2,7 @@ package simulate
 
 import "throughline/workload"
 
-// Figure is that of a distribution which a limit is about.
+// Figure is the statistic of a distribution that a limit bounds.
 func Figure(l *workload.Limit, d *Distribution) float64 {
 	if l.Share == 0 {
 		return d.Mean()

@@ -9,29 +9,29 @@ import (
 	"throughline/workload"
 )
 
-// Live is a deployment whose requests come while it runs, by the same events as in Run: whoever drives it says how far time
-// has gone. Times never go back.
+// Live is a deployment that takes requests while it runs, with the same events as Run. Its caller
+// advances the time, which never goes back.
 type Live struct {
 	run     *run
 	lost    func(client int, t float64)
-	jobs    map[int]int32 // by client, of requests that have reached a scheduler
-	leaving []int         // clients that have gone during the step of their request
+	jobs    map[int]int32 // by client, once they have reached a scheduler
+	leaving []int         // clients that cancelled during the step of their request
 	now     float64
-	first   float64 // arrival of the first of requests that come at once
-	late    float64 // what the next of them waits for
+	first   float64 // arrival of the first request of a burst
+	late    float64 // delay of the next request of the burst
 	enters  float64 // the latest
 }
 
-// order is something that happens to servers or requests from outside.
+// order is an external action on servers or requests.
 type order struct {
 	time float64
 	do   func(t float64)
 }
 
-// ErrNoServer is a request that no server takes.
+// ErrNoServer means that no server takes the request.
 var ErrNoServer = errors.New("no server is left that takes requests")
 
-// silent is a source of nothing.
+// silent is an empty source.
 type silent struct{}
 
 func (silent) Next() (workload.Request, bool, error) { return workload.Request{}, false, nil }
@@ -39,19 +39,20 @@ func (silent) Ended(int, *workload.Request, float64) (workload.Request, bool) {
 	return workload.Request{}, false
 }
 
-// NewLive starts a deployment that has no requests yet. Requests have different clients while they are under way. Lost is told
-// of those that a server which fails takes along.
+// NewLive starts a deployment without requests. Requests under way must have different clients;
+// lost is called for those that a failing server takes along.
 func NewLive(o Options, lost func(client int, t float64)) (*Live, error) {
 	r, err := newRun(o, silent{})
 	if err != nil {
 		return nil, err
 	}
 	l := &Live{run: r, lost: lost, jobs: map[int]int32{}, enters: math.Inf(-1)}
-	r.online, r.jobs.most = l, math.MaxInt // jobs stay where they are
+	r.online, r.jobs.most = l, math.MaxInt // jobs never move to a backlog
 	return l, nil
 }
 
-// Submit lets a request come. It arrives at its time, or now if that has passed. Burst: at once with the one before.
+// Submit adds a request at its arrival, or now if that has passed; burst ones come with the
+// previous.
 func (l *Live) Submit(q workload.Request) error {
 	r := l.run
 	if err := r.fits(&q); err != nil {
@@ -65,7 +66,7 @@ func (l *Live) Submit(q workload.Request) error {
 		l.first, l.late = q.Arrival, 0
 	}
 	enters := max(q.Arrival, l.first+l.late) + r.arrive.entry(&q)
-	l.late += r.arrive.taking(&q)
+	l.late += r.arrive.burstDelay(&q)
 	if q.Burst {
 		enters = max(enters, l.enters)
 	}
@@ -75,10 +76,10 @@ func (l *Live) Submit(q workload.Request) error {
 	return nil
 }
 
-// Next is when the next thing happens; +Inf: nothing does.
+// Next is the time of the next event; +Inf if there is none.
 func (l *Live) Next() float64 { return l.run.next() }
 
-// Advance lets time pass.
+// Advance processes all events up to a time.
 func (l *Live) Advance(until float64) error {
 	for {
 		t := l.run.next()
@@ -87,31 +88,31 @@ func (l *Live) Advance(until float64) error {
 			return nil
 		}
 		l.now = max(l.now, t)
-		if err := l.run.happen(context.Background(), l.now); err != nil {
+		if err := l.run.process(context.Background(), l.now); err != nil {
 			return err
 		}
 	}
 }
 
-// Record is what the run was like up to now.
+// Record of the run so far.
 func (l *Live) Record() *Record { return l.run.record }
 
-// Cancel ends the request of a client that waits no longer: at the end of the step that computes it, or at once.
+// Cancel ends the request of a client, at the end of its step where it is in one.
 func (l *Live) Cancel(client int, t float64) {
 	l.At(t, func(t float64) { l.cancel(client, t) })
 }
 
-// Kill ends a server, with all requests that it has.
+// Kill stops a server and loses all its requests.
 func (l *Live) Kill(server int, t float64) {
 	l.At(t, func(t float64) { l.kill(l.run.servers[server], t) })
 }
 
-// Revive starts a server again.
+// Revive restarts a server.
 func (l *Live) Revive(server int, t float64) {
 	l.At(t, func(float64) { l.run.servers[server].down = false; l.run.connect() })
 }
 
-// Stall lets a server stand still for some seconds, in the middle of a step.
+// Stall freezes a server for some seconds, even in the middle of a step.
 func (l *Live) Stall(server int, t, seconds float64) {
 	l.At(t, func(t float64) {
 		s := l.run.servers[server]
@@ -135,7 +136,7 @@ func (l *Live) At(t float64, do func(t float64)) {
 	r.orders = slices.Insert(r.orders, i, order{max(t, l.now), do})
 }
 
-// entered notes a request that reaches a scheduler. It reports false where there is none.
+// entered registers a request that reaches a scheduler; false if no server is up.
 func (l *Live) entered(at int32, q *workload.Request, t float64) bool {
 	l.jobs[q.Client] = at
 	if len(l.run.entry) == 0 {
@@ -145,13 +146,13 @@ func (l *Live) entered(at int32, q *workload.Request, t float64) bool {
 	return true
 }
 
-// lose ends a request whose server has failed. Whatever it held is released, or gone as well.
+// lose ends a request whose server has failed; its blocks are released or gone as well.
 func (l *Live) lose(at int32, t float64) {
 	l.lost(l.run.jobs.at(at).Client, t)
 	l.run.forget(at, t)
 }
 
-// Server is the one that has the request of a client; 0 while none has.
+// Server is the one that has the request of a client; 0 if none has.
 func (l *Live) Server(client int) int {
 	if at, known := l.jobs[client]; known {
 		if s := l.run.jobs.at(at).home.server; s != nil {
@@ -161,7 +162,7 @@ func (l *Live) Server(client int) int {
 	return 0
 }
 
-// Flush empties the prefix caches, and reports false where any request is under way: engines then keep them, too.
+// Flush empties the prefix caches; as in engines, it does nothing and reports false under load.
 func (l *Live) Flush() bool {
 	if l.run.live > 0 || len(l.run.arrive.later) > 0 {
 		return false
@@ -176,7 +177,7 @@ func (l *Live) Flush() bool {
 	return true
 }
 
-// forget ends a request before its time.
+// forget ends a request early.
 func (r *run) forget(at int32, t float64) {
 	r.live--
 	r.record.dropped(t)
@@ -205,7 +206,7 @@ func (l *Live) cancel(client int, t float64) {
 	}
 }
 
-// stepEnded lets those go that went during the step.
+// stepEnded removes requests that were cancelled during the step.
 func (l *Live) stepEnded(s *server, t float64) {
 	l.leaving = slices.DeleteFunc(l.leaving, func(client int) bool {
 		at, known := l.jobs[client]
@@ -224,7 +225,7 @@ func (l *Live) stepEnded(s *server, t float64) {
 	})
 }
 
-// leave takes a request from its rank, between two steps.
+// leave removes a request from its rank between two steps.
 func (r *run) leave(at int32, t float64) {
 	if r.jobs.at(at).home.drop(at) {
 		r.queue--
@@ -232,7 +233,7 @@ func (r *run) leave(at int32, t float64) {
 	r.forget(at, t)
 }
 
-// drop takes a job from a rank between two steps, and reports whether it waited there.
+// drop removes a job from a rank between two steps, and reports whether it was waiting.
 func (r *rank) drop(at int32) (waited bool) {
 	if i := slices.IndexFunc(r.inbox.first, func(e entered) bool { return e.job == at }); i >= 0 {
 		r.inbox.first = slices.Delete(r.inbox.first, i, i+1)
@@ -255,7 +256,7 @@ func (r *rank) drop(at int32) (waited bool) {
 	return false
 }
 
-// remove takes a job out of the queue, wherever it is.
+// remove deletes a job anywhere in the queue.
 func (r *ring) remove(job int32) bool {
 	for i := range r.n {
 		if r.at(i) != job {
@@ -303,7 +304,7 @@ func (l *Live) kill(s *server, t float64) {
 	}
 }
 
-// clear empties a rank, as if it had just been started, and returns the jobs that it had.
+// clear resets a rank to its initial state and returns its jobs.
 func (r *rank) clear() []int32 {
 	var all []int32
 	for _, e := range r.inbox.first {
@@ -322,16 +323,16 @@ func (r *rank) clear() []int32 {
 	return all
 }
 
-// State is what a server is doing.
+// State of a server.
 type State struct {
 	Pool             int
 	Down             bool
 	Running, Waiting int
-	Used, Blocks     int   // of the caches of its ranks
-	Hits, Asked      int64 // tokens of prompts that were cached, and that might have been
+	Used, Blocks     int   // blocks, over its ranks
+	Hits, Lookups    int64 // prompt tokens found in the prefix cache, and looked up
 }
 
-// States are those of all servers.
+// States of all servers.
 func (l *Live) States() []State {
 	var out []State
 	for _, s := range l.run.servers {
@@ -344,7 +345,7 @@ func (l *Live) States() []State {
 			st.Blocks += k.rules.Blocks
 			if k.prefix != nil {
 				st.Hits += k.prefix.hits
-				st.Asked += k.prefix.asked
+				st.Lookups += k.prefix.lookups
 			}
 		}
 		out = append(out, st)

@@ -6,12 +6,11 @@ import (
 	"math"
 )
 
-// enough requests tell by their percentiles, and by how the queue grows, what a rate does in the long run: with 500 of them
-// a rate 11% above the one that 20,000 find passed as one that holds.
-const enough = 10_000
+// requestsToJudge requests to judge a rate: with 500, one 11% above what 20,000 sustain passed.
+const requestsToJudge = 10_000
 
-// MaxRate is the highest rate at which the limits hold and the queue does not grow, to 1%. run lets so many times the
-// asked requests come at a rate; more are asked where too few come to tell.
+// MaxRate finds the highest rate, to 1%, at which the limits hold and the queue does not grow. run
+// multiplies the number of requests by times, which grows where too few come to judge.
 func MaxRate(run func(rate float64, times int) (*Result, error)) (*Result, error) {
 	least := 1
 	try := func(rate float64) (*Result, bool, error) {
@@ -20,8 +19,8 @@ func MaxRate(run func(rate float64, times int) (*Result, error)) (*Result, error
 			if err != nil {
 				return nil, false, err
 			}
-			if n := int(r.Requests); least == 1 && n > 0 && n < enough {
-				least = (enough + n - 1) / n
+			if n := int(r.Requests); least == 1 && n > 0 && n < requestsToJudge {
+				least = (requestsToJudge + n - 1) / n
 				if r, err = run(rate, least); err != nil {
 					return nil, false, err
 				}
@@ -44,11 +43,10 @@ func MaxRate(run func(rate float64, times int) (*Result, error)) (*Result, error
 	return best, err
 }
 
-// Bounds of rates that are tried.
 const leastRate, mostRate = 1e-6, 1e9
 
-// SeekRate finds the highest rate that something holds at, to a factor: it tries rates from a first one on, of which the
-// last that holds is the highest.
+// SeekRate brackets the highest rate at which try holds, to a factor; the last that held is
+// highest.
 func SeekRate(first, within float64, try func(rate float64) (bool, error)) error {
 	low, high := 0.0, math.Inf(1)
 	for rate := first; low == 0 || math.IsInf(high, 1) || high/low > within; {
@@ -78,5 +76,5 @@ func SeekRate(first, within float64, try func(rate float64) (bool, error)) error
 	return nil
 }
 
-// ErrLimits is limits that no rate holds.
+// ErrLimits means that no rate keeps the limits.
 var ErrLimits = errors.New("the limits hold at no rate")

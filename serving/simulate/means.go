@@ -2,19 +2,18 @@ package simulate
 
 import "math"
 
-// BatchMeans estimates how far a mean may be off that successive values depend on each other for: means of batches are
-// nearly independent. The number of batches stays between 32 and 64; where there would be more, neighbours are joined
-// (Law, Simulation Modeling and Analysis, 9.5.3).
+// BatchMeans estimates the error of the mean of correlated values: means of batches are nearly
+// independent. Neighbours are joined to keep 32 to 64 batches (Law, Simulation Modeling and
+// Analysis, 9.5.3).
 type BatchMeans struct {
-	size int64 // values of a batch
+	size int64 // values per batch
 	sums []float64
 	last float64
-	n    int64 // values of the batch that is not full
+	n    int64 // values in the open batch
 }
 
 const mostBatches = 64
 
-// Add adds the next value.
 func (b *BatchMeans) Add(v float64) {
 	if b.size == 0 {
 		b.size = 1
@@ -35,25 +34,26 @@ func (b *BatchMeans) Add(v float64) {
 	}
 }
 
-// What an interval takes. Requests one after another see the same queue: for an M/D/1 queue at a load of 0.8, single requests as
-// batches gave 95% intervals that held the mean in one run of 100 requests out of three.
+// Requirements of an interval. Successive requests see the same queue: for an M/D/1 queue at a load
+// of 0.8, batches of one request gave 95% intervals that held the mean in one of three runs of 100
+// requests.
 const (
-	leastBatch      = 16  // values of a batch
-	fewestBatches   = 10  // of which the deviation tells something
-	enoughBatches   = 16  // more are joined: the larger they are, the less they depend on each other
-	mostCorrelation = 0.4 // of neighbours; where it is more, the run is too short to tell
+	leastBatch      = 16  // values per batch
+	fewestBatches   = 10  // for a meaningful deviation
+	enoughBatches   = 16  // more are joined: larger ones are less correlated
+	mostCorrelation = 0.4 // of neighbours; above it the run is too short
 )
 
-// Interval is a mean with half the width of its 95% confidence interval, and the batches that it comes from.
+// Interval is a mean with half the width of its 95% confidence interval.
 type Interval struct {
 	Mean, Half float64
 	Batches    int
 	Size       int64 // of a batch
 }
 
-// Interval of the mean, leaving out so many batches at the front. It is not a number where there are too few values, or where
-// batches still depend on each other too much. What is left of that makes it wider: a correlation r of neighbours makes the
-// variance of the mean (1 + r)/(1 − r) times as large.
+// Interval of the mean without the first skip batches; NaN where values are too few or batches too
+// correlated. A remaining correlation r of neighbours widens it: the variance grows by (1 + r)/(1 −
+// r).
 func (b *BatchMeans) Interval(skip int) Interval {
 	list, size := b.sums[skip:], b.size
 	for len(list) >= 2*enoughBatches || size < leastBatch && len(list) >= 2 {
@@ -82,7 +82,7 @@ func (b *BatchMeans) Interval(skip int) Interval {
 	}
 	correlation := 0.0
 	if squares > 0 {
-		correlation = max(0, neighbours/squares+1/n) // which comes out too small by 1/n
+		correlation = max(0, neighbours/squares+1/n) // the estimate is biased by −1/n
 	}
 	if correlation > mostCorrelation {
 		return out
@@ -92,8 +92,8 @@ func (b *BatchMeans) Interval(skip int) Interval {
 	return out
 }
 
-// WarmUp is the batches at the front that are best left out: those without which the standard error of the rest is least
-// (MSER, White 1997), at most half.
+// WarmUp is the number of leading batches, at most half, without which the standard error of the
+// rest is least (MSER, White 1997).
 func (b *BatchMeans) WarmUp() int {
 	best, least := 0, math.Inf(1)
 	n := len(b.sums)
@@ -113,11 +113,11 @@ func (b *BatchMeans) WarmUp() int {
 	return best
 }
 
-// Batches is how many there are, and how many values each has.
+// Batches returns their number and the values in each.
 func (b *BatchMeans) Batches() (n int, size int64) { return len(b.sums), b.size }
 
-// student is the 97.5% quantile of Student's t distribution, by the expansion in powers of 1/ν (Abramowitz and Stegun
-// 26.7.5), which is good to 0.1% from 9 degrees of freedom on.
+// student is the 97.5% quantile of Student's t distribution, expanded in powers of 1/ν (Abramowitz
+// and Stegun 26.7.5), good to 0.1% from 9 degrees of freedom on.
 func student(freedom int) float64 {
 	const z = 1.959963984540054
 	v := float64(freedom)
@@ -127,8 +127,8 @@ func student(freedom int) float64 {
 	return z + g1/v + g2/(v*v) + g3/(v*v*v)
 }
 
-// Trend is how many requests were under way and how many of them waited when others arrived: means of batches of
-// successive arrivals, of which there are at most 64.
+// Trend is the requests in the system and in the queue that arrivals found, as means of at most 64
+// batches of successive arrivals.
 type Trend struct {
 	size  int
 	list  []trendBatch
@@ -162,7 +162,7 @@ func (t *Trend) add(at, present, waiting float64) {
 	}
 }
 
-// Growth is by how much the requests under way, and those of them that wait, grow per second in the second half of the
+// Growth is the rate per second at which the system and its queue grow in the second half of the
 // arrivals: the slope of a straight line through the means of batches.
 func (t *Trend) Growth() (present, waiting float64) {
 	list := t.list[len(t.list)/2:]

@@ -412,7 +412,7 @@ func TestFewRequests(t *testing.T) {
 			}
 			v += 0.1 * float64(i*i%7) // no two neighbours alike
 			r.First.Add(v)
-			r.Whole.Add(v)
+			r.Latency.Add(v)
 		}
 		if got := strings.Join(r.Trust(), "\n"); !strings.Contains(got, c.want) {
 			t.Errorf("%d + %d: %s, want %s", c.warm, c.steady, got, c.want)

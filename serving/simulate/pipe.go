@@ -5,21 +5,22 @@ import (
 	"slices"
 )
 
-// pipe is the stages of a pipeline. Each of the batches that go round it is a server here; all of them pass the same stages, one
-// behind the other.
+// pipe is the stages of a pipeline. Each batch in flight is a server; all pass the same stages in
+// turn.
 //
-// A step takes pass seconds through all stages by itself, and pace seconds of the slowest of them. With as long in every stage, a step
-// that enters at t leaves at max(t + pass, the last + pace), whatever is before it: where it has caught up with a longer one it follows
-// that to the end. With unequal stages that is so for equal steps, of which m under way take max(pass, m · pace) each.
+// A step alone takes pass seconds through all stages, and pace seconds in the slowest. With equal
+// stages, a step that enters at t leaves at max(t + pass, the last + pace), since it cannot
+// overtake. With unequal stages that holds for equal steps: m under way take max(pass, m · pace)
+// each.
 type pipe struct {
 	stages int
-	chunks bool      // those of a prompt follow one another through the stages
+	chunks bool      // chunks of a prompt follow one another through the stages
 	enters float64   // when the first stage is free
-	leaves float64   // when the last step leaves the last stage
-	line   []*server // that wait for the first stage, in the order in which they came
+	leaves float64   // when the last stage is free
+	line   []*server // waiting for the first stage, in order of arrival
 }
 
-// mayEnter reports whether the first stage of its pipeline is free for a server; if not, the server waits in the line for it.
+// mayEnter reports whether the first stage is free for a server, which otherwise queues for it.
 func (r *run) mayEnter(s *server, t float64) bool {
 	p := s.pipe
 	if p == nil {
@@ -29,7 +30,7 @@ func (r *run) mayEnter(s *server, t float64) bool {
 		p.line = append(p.line, s)
 	}
 	if p.line[0] != s {
-		return false // whoever is before it calls it
+		return false // the one before it wakes it
 	}
 	if p.enters > t {
 		s.at = p.enters
@@ -39,7 +40,7 @@ func (r *run) mayEnter(s *server, t float64) bool {
 	return true
 }
 
-// leaveLine takes a server from the line, and calls the next.
+// leaveLine takes a server off the queue and wakes the next.
 func (r *run) leaveLine(s *server, t float64) {
 	p := s.pipe
 	if p == nil {
@@ -56,14 +57,14 @@ func (r *run) leaveLine(s *server, t float64) {
 	}
 }
 
-// enter lets a step into the first stage, and tells when it leaves the last.
+// enter admits a step to the first stage and returns when it leaves the last.
 func (p *pipe) enter(t, pass, pace float64) float64 {
 	p.enters, p.leaves = t+pace, max(t+pass, p.leaves+pace)
 	return p.leaves
 }
 
-// seconds is how long the step that the ranks of a server are about to start takes, and in a pipeline how long it keeps the slowest stage
-// busy. The host is as busy with every stage as with the others.
+// seconds is the time of the step about to start and, in a pipeline, of its slowest stage. Every
+// stage keeps the host equally busy.
 func (s *server) seconds() (pass, pace float64) {
 	mean, stages := s.meanTokens(), 1
 	if s.pipe != nil {
@@ -89,20 +90,20 @@ func (s *server) seconds() (pass, pace float64) {
 	return pass, pace
 }
 
-// flight is a step that is still in the pipeline when its server starts another, with the next chunk of a prompt: what somebody waits for.
+// flight is a step still in the pipeline when its server starts the next chunk of the prompt.
 type flight struct {
 	time   float64
 	server *server
 	ranks  []outcome
 }
 
-// outcome is what a step brings to a rank.
+// outcome is what a step yields on a rank.
 type outcome struct {
 	decodes bool
-	ended   []int32 // prompts
+	ended   []int32 // prompts completed
 }
 
-// goesOn reports whether the next chunk of a prompt may follow the step that was scheduled.
+// goesOn reports whether the next chunk of a prompt may follow the scheduled step.
 func (s *server) goesOn() bool {
 	if s.pipe == nil || !s.pipe.chunks {
 		return false
@@ -110,14 +111,14 @@ func (s *server) goesOn() bool {
 	return slices.ContainsFunc(s.ranks, func(k *rank) bool { return k.partial != none })
 }
 
-// awaited reports whether somebody waits for the end of the step that was scheduled, not only for its chunks to be computed.
+// awaited reports whether a sequence needs the result of the scheduled step, beyond its chunks.
 func (s *server) awaited() bool {
 	return slices.ContainsFunc(s.ranks, func(k *rank) bool {
 		return k.decodes || slices.ContainsFunc(k.work.Chunks, func(c Chunk) bool { return c.Ends })
 	})
 }
 
-// depart leaves a step to the pipeline, which it leaves at a time. Its server goes on with the prompt that is partly done, or waits.
+// depart leaves a step to the pipeline; its server goes on with the partial prompt, or waits.
 func (r *run) depart(s *server, leaves float64, goesOn bool) {
 	awaited, f := s.awaited(), flight{time: leaves, server: s}
 	for _, k := range s.ranks {
@@ -140,14 +141,14 @@ func (r *run) depart(s *server, leaves float64, goesOn bool) {
 	}
 }
 
-// land ends the first of the steps that were left to their pipelines.
+// land ends the first of the steps in pipelines.
 func (r *run) land(t float64) {
 	f := r.flights[0]
 	r.flights = slices.Delete(r.flights, 0, 1)
 	s := f.server
 	r.record.endStep(s, t)
 	for i, k := range s.ranks {
-		k.bring(f.ranks[i], t, r)
+		k.apply(f.ranks[i], t, r)
 	}
 	if s.flights--; s.flights > 0 {
 		return
@@ -159,7 +160,7 @@ func (r *run) land(t float64) {
 	}
 }
 
-// delay lets the steps of a server that were left to its pipeline end later.
+// delay postpones the steps of a server that are in its pipeline.
 func (r *run) delay(s *server, seconds float64) {
 	for i := range r.flights {
 		if r.flights[i].server == s {

@@ -6,33 +6,33 @@ import (
 	"throughline/deploy"
 )
 
-// Policy is how a rank puts requests together in steps.
+// Policy is how a rank batches requests into steps.
 type Policy struct {
 	deploy.Scheduling
-	CutsPrompts bool // prompts longer than a step are cut where prompts come first; else they have a step of their own
+	CutsPrompts bool // where prompts come first: chunk those longer than a step, or give them their own
 	Blocks      int  // of the KV cache
 	BlockTokens int
-	// Watermark is the share of the blocks that an admission leaves free, where prompts come first and others run.
+	// Watermark is the share of blocks that admission keeps free where prompts come first.
 	Watermark   float64
 	PrefixCache bool
-	// SwapSeconds is the time to move the cache of a token to or from the host, where who has to make room is swapped
-	// out; 0: it loses its cache, and its tokens are computed again.
+	// SwapSeconds per token to move its cache to or from the host on preemption; 0: it is
+	// recomputed.
 	SwapSeconds float64
 
-	// Drafts are the tokens that a decode step verifies besides the next one, each right with its acceptance if all before
-	// it were.
+	// Drafts are the tokens that a decode step verifies besides the next; each is accepted with its
+	// Acceptance if all before it were.
 	Drafts     int
 	Acceptance []float64
 }
 
-// Reason is why the first request that waits was not admitted.
+// Reason is why the first waiting request was not admitted.
 type Reason uint8
 
 const (
 	Nothing   Reason = iota // none waits
 	Budget                  // the step is full
-	Sequences               // as many run as may
-	Cache                   // there are not enough free blocks
+	Sequences               // the limit on running requests
+	Cache                   // not enough free blocks
 	Holding                 // prompts wait for others
 	reasonCount
 )
@@ -41,21 +41,20 @@ func (r Reason) String() string {
 	return [...]string{"nothing", "the tokens of a step", "the requests that may run", "the KV cache", "the wait for other prompts"}[r]
 }
 
-// watermark is the blocks that an admission leaves free.
+// watermark in blocks.
 func (p *Policy) watermark() int {
 	const rounding = 1e-9 // 1% of 700 is 7, though not in binary
 	return int(math.Ceil(p.Watermark*float64(p.Blocks) - rounding))
 }
 
-// schedule decides what the next step does, and allocates its blocks. It reports whether there is anything to do. While others of its
-// steps are in a pipeline, whose sequences wait for their ends, only the prompt that is partly done goes on. Prompts of a rank that is
-// held wait for those of other ranks.
+// schedule plans the next step, allocates its blocks and reports whether there is work. While
+// earlier steps are in a pipeline, only the partial prompt goes on. A held rank starts no prompts.
 func (r *rank) schedule(t float64, piped, held bool) bool {
 	r.work.Chunks, r.chunks = r.work.Chunks[:0], r.chunks[:0]
 	r.decodes, r.preempted, r.extra, r.blocked = false, 0, 0, Nothing
 	r.queued = r.waiting.n
 	if piped {
-		r.goOn(r.rules.StepTokens)
+		r.continuePrompt(r.rules.StepTokens)
 		r.sum()
 		return len(r.chunks) > 0
 	}
@@ -68,14 +67,14 @@ func (r *rank) schedule(t float64, piped, held bool) bool {
 		case deploy.First:
 			r.promptsFirst(t)
 		default:
-			r.beside(t)
+			r.mixPrompts(t)
 		}
 	}
 	r.sum()
 	return r.decodes || len(r.chunks) > 0
 }
 
-// prompts reports whether the next step may have a prompt, or a part of one.
+// prompts reports whether the next step may contain prompt tokens.
 func (r *rank) prompts() bool {
 	if r.partial != none {
 		return true
@@ -105,7 +104,7 @@ func (r *rank) hold() bool {
 	return true
 }
 
-// resume lets those decode at once whose cache only has to be brought here.
+// resume lets requests decode whose cache only has to be brought here.
 func (r *rank) resume(t float64) {
 	for r.waiting.n > 0 && r.running() < r.rules.Sequences {
 		at := r.waiting.at(0)
@@ -114,7 +113,7 @@ func (r *rank) resume(t float64) {
 			return
 		}
 		need := r.room(j, j.cached)
-		// Without room for its next token it would have to go again.
+		// Without room for its next token it would be preempted again.
 		if r.free()-r.room(j, j.cached+1+r.rules.Drafts) < r.margin() {
 			r.blocked = Cache
 			return
@@ -131,7 +130,7 @@ func (r *rank) resume(t float64) {
 	}
 }
 
-// margin is the watermark, which matters where others run.
+// margin is the watermark, which applies only while others run.
 func (r *rank) margin() int {
 	if r.running()+len(r.chunks) == 0 {
 		return 0
@@ -139,7 +138,7 @@ func (r *rank) margin() int {
 	return r.rules.watermark()
 }
 
-// room is the blocks that a job needs to be admitted with so many tokens.
+// room is the number of blocks needed to admit a job with this many tokens.
 func (r *rank) room(j *job, tokens int) int {
 	if r.rules.ReservesOutput {
 		tokens = j.Input + j.Output
@@ -154,9 +153,9 @@ func (r *rank) sharedBlocks(j *job) int {
 	return len(j.shared) * (j.HashTokens / r.rules.BlockTokens)
 }
 
-// promptsFirst runs whole prompts while those that decode wait, as many as fit into a step; without any, all decode.
+// promptsFirst fills a step with complete prompts while decodes wait; without any, all decode.
 func (r *rank) promptsFirst(t float64) {
-	tokens := r.goOn(r.rules.StepTokens)
+	tokens := r.continuePrompt(r.rules.StepTokens)
 	for r.waiting.n > 0 && r.preempted == 0 {
 		at := r.waiting.at(0)
 		j := r.jobs.at(at)
@@ -164,7 +163,7 @@ func (r *rank) promptsFirst(t float64) {
 			r.blocked = Sequences
 			break
 		}
-		hit := r.lookUp(j)
+		hit := r.cachedPrefix(j)
 		size := j.target() - hit
 		if tokens > 0 && tokens+size > r.rules.StepTokens {
 			r.blocked = Budget
@@ -191,9 +190,9 @@ func (r *rank) promptsFirst(t float64) {
 	}
 }
 
-// goOn adds the next tokens of the prompt that is partly done to a step, as many as it may hold, and reports how many. If
-// their blocks are not free, it makes room itself.
-func (r *rank) goOn(most int) int {
+// continuePrompt adds the next tokens of the partial prompt to the step and returns their number.
+// It preempts others if their blocks are not free.
+func (r *rank) continuePrompt(most int) int {
 	at := r.partial
 	if at == none || most <= 0 {
 		return 0
@@ -211,12 +210,12 @@ func (r *rank) goOn(most int) int {
 	return size
 }
 
-// beside runs prompts beside those that decode: in chunks of what a step has left, or whole.
-func (r *rank) beside(t float64) {
+// mixPrompts runs prompts together with decodes, in chunks of the remaining budget or complete.
+func (r *rank) mixPrompts(t float64) {
 	r.decode()
 	budget := r.rules.StepTokens - r.decoding*(1+r.rules.Drafts)
-	budget -= r.goOn(budget)
-	whole := r.rules.Prefill == deploy.Prompts
+	budget -= r.continuePrompt(budget)
+	complete := r.rules.Prefill == deploy.Prompts
 	for r.waiting.n > 0 {
 		at := r.waiting.at(0)
 		j := r.jobs.at(at)
@@ -231,13 +230,13 @@ func (r *rank) beside(t float64) {
 			r.blocked = Budget
 			return
 		}
-		hit := r.lookUp(j)
+		hit := r.cachedPrefix(j)
 		size := j.target() - hit
-		if whole && size > budget && len(r.chunks) > 0 {
+		if complete && size > budget && len(r.chunks) > 0 {
 			r.blocked = Budget
 			return
 		}
-		if !whole {
+		if !complete {
 			size = min(size, budget)
 		}
 		if r.free() < r.fresh(j, hit, hit+size) {
@@ -253,8 +252,9 @@ func (r *rank) beside(t float64) {
 	}
 }
 
-// lookUp is the leading tokens of a job that are cached; one token at least is to be computed.
-func (r *rank) lookUp(j *job) int {
+// cachedPrefix returns the leading cached tokens of a job; at least one token remains to be
+// computed.
+func (r *rank) cachedPrefix(j *job) int {
 	if r.prefix == nil || j.HashTokens == 0 || j.cached > 0 {
 		return 0
 	}
@@ -265,8 +265,8 @@ func (r *rank) lookUp(j *job) int {
 	return n * j.HashTokens
 }
 
-// fresh is the blocks that a job takes from those that are free to be admitted with so many tokens, the hit among them. A
-// block of the prefix cache that nobody else refers to is one of them.
+// fresh is the number of free blocks that a job takes to be admitted, including idle blocks of its
+// hit.
 func (r *rank) fresh(j *job, hit, tokens int) int {
 	n := r.room(j, tokens)
 	if hit > 0 {
@@ -280,7 +280,7 @@ func (r *rank) fresh(j *job, hit, tokens int) int {
 	return n
 }
 
-// take admits the first of those that wait, with what is cached of its prompt.
+// take admits the first waiting job, with its cached prefix.
 func (r *rank) take(at int32, hit int, t float64) {
 	r.waiting.pop()
 	*r.queue--
@@ -289,7 +289,7 @@ func (r *rank) take(at int32, hit int, t float64) {
 		j.scheduled, j.hit = t, hit
 	}
 	if r.prefix != nil && j.HashTokens > 0 {
-		r.prefix.asked += int64(j.target())
+		r.prefix.lookups += int64(j.target())
 		r.prefix.hits += int64(hit)
 		for i := range hit / j.HashTokens {
 			block := r.prefix.names[j.Hash(i)]
@@ -301,7 +301,7 @@ func (r *rank) take(at int32, hit int, t float64) {
 	r.admit(at)
 }
 
-// chunk adds tokens of a running job to the step, with their blocks. It reports false where these are not free.
+// chunk adds tokens of a running job to the step; false if their blocks are not free.
 func (r *rank) chunk(at int32, tokens int) bool {
 	j := r.jobs.at(at)
 	need := r.room(j, j.cached+tokens)
@@ -314,7 +314,7 @@ func (r *rank) chunk(at int32, tokens int) bool {
 	return true
 }
 
-// decode lets all decode, those that have to make room left out.
+// decode adds all decodes to the step, preempting where blocks run out.
 func (r *rank) decode() {
 	if r.rules.Drafts > 0 {
 		r.decodeEach()
@@ -335,7 +335,7 @@ func (r *rank) decode() {
 	}
 }
 
-// decodeEach gives blocks to every sequence for what it may write.
+// decodeEach allocates blocks for what each sequence may write.
 func (r *rank) decodeEach() {
 	for at := r.head; at != none; at = r.jobs.at(at).next {
 		j := r.jobs.at(at)
@@ -360,7 +360,7 @@ func (r *rank) decodeEach() {
 	r.decodes = r.decoding > 0
 }
 
-// sum fills in the sums over those that decode.
+// sum totals the decodes of the step.
 func (r *rank) sum() {
 	w := &r.work
 	w.Decodes, w.Context = 0, 0

@@ -2,24 +2,23 @@ package simulate
 
 import "throughline/workload"
 
-// prefixCache is the blocks of prompts that others may share, by their names. A block to which nobody refers stays until
-// its room is needed; the one that was used longest ago goes first, and of one prompt the last block before those that
-// it follows.
+// prefixCache is the shareable blocks of prompts, by hash. Idle blocks stay until their room is
+// needed: the least recently used goes first, and of one prompt the last block.
 type prefixCache struct {
 	names  map[uint64]int32
 	blocks []cachedBlock
 	free   []int32
-	// The blocks to which nobody refers, least recently used first.
+	// Idle blocks, least recently used first.
 	oldest, newest int32
 	idle           int // cache blocks of these
 
-	hits, asked int64 // tokens
+	hits, lookups int64 // tokens
 }
 
 type cachedBlock struct {
 	name       uint64
 	refs       int
-	size       int // blocks of the cache
+	size       int // cache blocks
 	next, prev int32
 }
 
@@ -27,7 +26,7 @@ func newPrefixCache() *prefixCache {
 	return &prefixCache{names: map[uint64]int32{}, oldest: none, newest: none}
 }
 
-// match is how many leading blocks of a request are there.
+// match is the number of leading blocks of a request that are cached.
 func (p *prefixCache) match(r *workload.Request, tokens int) int {
 	n := r.Hashed(tokens)
 	for i := range n {
@@ -38,7 +37,7 @@ func (p *prefixCache) match(r *workload.Request, tokens int) int {
 	return n
 }
 
-// ref refers to a block, and reports the cache blocks that are in use by it which were not before.
+// ref adds a reference to a block and returns the cache blocks that this takes into use.
 func (p *prefixCache) ref(at int32) int {
 	b := &p.blocks[at]
 	b.refs++
@@ -50,7 +49,7 @@ func (p *prefixCache) ref(at int32) int {
 	return b.size
 }
 
-// unref ends all references of a job, and reports the cache blocks that nobody refers to any more.
+// unref drops all references of a job and returns the cache blocks that became idle.
 func (p *prefixCache) unref(j *job) (freed int) {
 	for i := len(j.shared) - 1; i >= 0; i-- {
 		at := j.shared[i]
@@ -66,7 +65,7 @@ func (p *prefixCache) unref(j *job) (freed int) {
 	return freed
 }
 
-// offer makes blocks of a job, whose tokens have been computed, ones that others may share, where nobody else has done so.
+// offer shares the computed blocks of a job, unless others have.
 func (p *prefixCache) offer(j *job, blockTokens int) {
 	if j.HashTokens == 0 {
 		return
@@ -90,7 +89,7 @@ func (p *prefixCache) offer(j *job, blockTokens int) {
 	}
 }
 
-// evict forgets blocks to which nobody refers until no more than so many cache blocks are left of them.
+// evict drops idle blocks until no more than room cache blocks of them are left.
 func (p *prefixCache) evict(room int) {
 	for p.idle > room {
 		at := p.oldest

@@ -10,41 +10,41 @@ type job struct {
 	id int64
 
 	scheduled, first float64
-	last             float64 // time of its latest token, where it does not decode at present
-	emitted          int     // tokens, at the time of base
-	cached           int     // tokens in the cache, at the time of base
-	base             int64   // decode step of its rank from which the two above count
+	last             float64 // time of its latest token, unless it decodes
+	emitted          int     // tokens, as of base
+	cached           int     // tokens in the cache, as of base
+	base             int64   // decode step of its rank that the two above refer to
 	joined           float64 // when it began to decode
 	preemptions      int
-	hit              int    // tokens that were in the prefix cache when it was first scheduled
-	home             target // whose scheduler has it; none while its cache is on the way
-	gone             bool   // nobody waits for it, and it ends when its cache has come
+	hit              int    // tokens found in the prefix cache when first scheduled
+	home             target // its rank; none during a transfer
+	gone             bool   // cancelled; ends when its cache has arrived
 
 	held      int     // blocks of its own
 	shared    []int32 // blocks of the prefix cache that it refers to
-	named     int     // leading blocks that were found there, or offered to it
+	named     int     // leading blocks found there or offered to it
 	decodes   bool
-	elsewhere bool // its cache is complete, but not here: it was swapped out, or
+	elsewhere bool // its cache is complete but was swapped out, or
 	sent      bool // comes from a prefill pool
 
 	next, prev   int32 // in the order of admission
-	wnext, wprev int32 // among those whose last token may come in the same step
+	wnext, wprev int32 // among jobs in the same slot of the wheel
 }
 
 const none = -1
 
-// target is the tokens that must be in the cache before the next one can come out: the prompt and what was emitted.
+// target is the tokens that must be cached before the next one: the prompt and what was emitted.
 func (j *job) target() int { return j.Input + j.emitted }
 
-// jobs are all requests under way; places of those that have ended are used again.
+// jobs holds all requests under way and reuses the places of those that have ended.
 type jobs struct {
-	pages []*[jobsPerPage]job // which stay where they are: a slice of all would be copied as it grows
+	pages []*[jobsPerPage]job // never moved: one slice would be copied as it grows
 	count int32
 	free  []int32
-	most  int // that wait before the scheduler of a rank; others are in its backlog
+	most  int // queued per rank; others are in its backlog
 }
 
-// waitingJobs is as many as any scheduler looks at in a step.
+// waitingJobs is more than any scheduler examines in a step.
 const waitingJobs = 1 << 12
 
 const jobsPerPage = 1 << 10
@@ -69,32 +69,32 @@ func (p *jobs) add(r workload.Request, id int64) int32 {
 
 func (p *jobs) remove(at int32) { p.free = append(p.free, at) }
 
-// ring is a queue of jobs that can be put back at its front.
+// ring is a queue that jobs can be put back to the front of.
 type ring struct {
 	buf     []int32
-	head, n int // n: those of the backlog among them
+	head, n int // n includes the backlog
 	behind  backlog
 	jobs    *jobs
 }
 
-// here is how many are not in the backlog.
-func (r *ring) here() int { return r.n - r.behind.n }
+// inMemory is the number of jobs outside the backlog.
+func (r *ring) inMemory() int { return r.n - r.behind.n }
 
 func (r *ring) grow() {
-	if r.here() < len(r.buf) {
+	if r.inMemory() < len(r.buf) {
 		return
 	}
 	buf := make([]int32, max(16, 2*len(r.buf)))
-	for i := range r.here() {
+	for i := range r.inMemory() {
 		buf[i] = r.at(i)
 	}
 	r.buf, r.head = buf, 0
 }
 
 func (r *ring) at(i int) int32 {
-	for i >= r.here() {
+	for i >= r.inMemory() {
 		at := r.behind.take(r.jobs).job
-		r.n-- // which the backlog has one less of
+		r.n-- // one fewer in the backlog
 		r.append(at)
 	}
 	return r.buf[(r.head+i)&(len(r.buf)-1)]
@@ -107,14 +107,14 @@ func (r *ring) push(v int32) {
 		return
 	}
 	if r.behind.n > 0 {
-		r.at(r.n - 1) // which leaves nobody behind
+		r.at(r.n - 1) // leaves the backlog empty
 	}
 	r.append(v)
 }
 
 func (r *ring) append(v int32) {
 	r.grow()
-	r.buf[(r.head+r.here())&(len(r.buf)-1)] = v
+	r.buf[(r.head+r.inMemory())&(len(r.buf)-1)] = v
 	r.n++
 }
 
@@ -132,49 +132,49 @@ func (r *ring) pop() int32 {
 	return v
 }
 
-// wheelSize is the slots of a wheel of steps: a job waits in the slot of the step of its last token, and is looked at once
-// in so many steps until then.
+// wheelSize is the slots of the timing wheel: a job sits in the slot of its last decode step,
+// modulo the size, and is examined once per turn.
 const wheelSize = 1024
 
-// join is jobs that began to decode since the last decode step.
+// join is the jobs that began to decode since the last decode step.
 type join struct {
 	time  float64
 	count int
 }
 
-// rank is a data-parallel rank of a server: its queue, its cache and the sequences that decode. Those advance together, so
-// what a step does with all of them is known from sums; a single one is looked at when it comes, ends or has to make room.
+// rank is a data-parallel rank of a server. Its sequences decode in lockstep, so sums describe a
+// step; single ones are touched only when they join, end or are preempted.
 type rank struct {
 	rules  *Policy
 	jobs   *jobs
 	random *rand.Rand
 	bounds []int
-	prefix *prefixCache // nil: none
+	prefix *prefixCache // may be nil
 
-	queue   *int64 // requests that wait, on all ranks
+	queue   *int64 // waiting requests on all ranks
 	inbox   inbox
 	waiting ring
 
-	head, tail int32 // running, in the order of admission
-	admitted   int   // of these
+	head, tail int32 // running, in order of admission
+	admitted   int   // running
 	decoding   int
-	context    int64 // tokens in the cache of those that decode
-	partial    int32 // the job whose prompt is partly done
+	context    int64 // cached tokens of decoding jobs
+	partial    int32 // the job with a partial prompt
 
-	tick     int64 // decode steps
-	residues []int // jobs that decode, by the step in which they need a new block
+	tick     int64 // decode steps so far
+	residues []int // decoding jobs, by the step in which they need a new block
 	wheel    [wheelSize]int32
 	lastEnd  float64 // of the last decode step
 	joins    []join
-	used     int // blocks, those of the prefix cache to which nobody refers left out
+	used     int // blocks, without idle ones of the prefix cache
 
 	// The step under way.
 	work      Work
 	chunks    []int32 // jobs of the chunks
-	ended     []int32 // of these, those whose prompt it completes
+	ended     []int32 // jobs whose prompt it completes
 	decodes   bool
 	preempted int
-	queued    int     // that waited before it was scheduled
+	queued    int     // waiting before it was scheduled
 	extra     float64 // seconds of swapping
 	blocked   Reason  // why requests wait
 	waited    int     // steps that prompts have been held back
@@ -200,10 +200,10 @@ func newRank(rules *Policy, jobs *jobs, bounds []int, random *rand.Rand) *rank {
 	return r
 }
 
-// load is the requests that a rank has, those in the step under way among them.
+// load is the requests of a rank, those of the step under way included.
 func (r *rank) load() int { return r.inbox.len() + r.waiting.n + r.admitted }
 
-// running is those that decode or whose prompt is partly done.
+// running counts jobs that decode or have a partial prompt.
 func (r *rank) running() int {
 	n := r.decoding
 	if r.partial != none {
@@ -214,15 +214,15 @@ func (r *rank) running() int {
 
 func (r *rank) idle() bool { return r.load() == 0 }
 
-// blocks is how many hold so many tokens.
+// blocks is how many this many tokens fill.
 func (r *rank) blocks(tokens int) int {
 	return (tokens + r.rules.BlockTokens - 1) / r.rules.BlockTokens
 }
 
-// free is the blocks that nobody needs.
+// free is the number of unused and idle blocks.
 func (r *rank) free() int { return r.rules.Blocks - r.used }
 
-// admit makes a job the newest of those that run.
+// admit makes a job the newest of the running ones.
 func (r *rank) admit(at int32) {
 	j := r.jobs.at(at)
 	j.prev, j.next = r.tail, none
@@ -235,7 +235,7 @@ func (r *rank) admit(at int32) {
 	r.admitted++
 }
 
-// leave takes a job from those that run.
+// leave removes a job from the running ones.
 func (r *rank) leave(at int32) {
 	r.admitted--
 	j := r.jobs.at(at)
@@ -251,7 +251,7 @@ func (r *rank) leave(at int32) {
 	}
 }
 
-// allocate gives blocks to a job. What the prefix cache holds for nobody makes room.
+// allocate gives blocks to a job, evicting idle ones of the prefix cache.
 func (r *rank) allocate(j *job, n int) {
 	j.held += n
 	r.used += n
@@ -260,7 +260,7 @@ func (r *rank) allocate(j *job, n int) {
 	}
 }
 
-// release takes all blocks from a job. Those that it shared stay in the cache, for nobody.
+// release frees all blocks of a job; shared ones stay in the cache as idle.
 func (r *rank) release(j *job) {
 	r.used -= j.held
 	j.held = 0
@@ -275,13 +275,13 @@ func (r *rank) residue(cached int, base int64) int {
 	return int(((int64(cached)-base)%n + n) % n)
 }
 
-// need is the new blocks of the next decode step: a sequence whose blocks are full needs one.
+// need is the new blocks of the next decode step: one per sequence whose blocks are full.
 func (r *rank) need() int {
 	n := int64(r.rules.BlockTokens)
 	return r.residues[(n-r.tick%n)%n]
 }
 
-// start lets a job decode that has its tokens in the cache.
+// start lets a job with a complete cache decode.
 func (r *rank) start(at int32, t float64) {
 	j := r.jobs.at(at)
 	j.base, j.joined, j.last, j.decodes = r.tick, t, t, true
@@ -304,7 +304,7 @@ func (r *rank) start(at int32, t float64) {
 	*slot = at
 }
 
-// now brings what is known of a job that decodes up to date, and reports whether it has decoded since it joined.
+// now updates the counts of a decoding job, and reports whether it has decoded since it joined.
 func (r *rank) now(j *job) bool {
 	if r.rules.Drafts > 0 {
 		return true
@@ -321,7 +321,7 @@ func (r *rank) now(j *job) bool {
 	return true
 }
 
-// stop takes a job from those that decode. What is known of it must be up to date.
+// stop removes an up-to-date job from the decoding ones.
 func (r *rank) stop(at int32) {
 	j := r.jobs.at(at)
 	j.decodes = false
@@ -342,8 +342,8 @@ func (r *rank) stop(at int32) {
 	}
 }
 
-// preempt takes the newest running request out, to the front of those that wait; one whose prompt is partly done before
-// all others. It loses its cache, or has it swapped out.
+// preempt moves the newest running request, or first the one with a partial prompt, to the front of
+// the queue. It loses its cache or has it swapped out.
 func (r *rank) preempt() int32 {
 	at := r.tail
 	if r.partial != none {

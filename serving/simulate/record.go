@@ -4,20 +4,20 @@ import (
 	"throughline/deploy"
 )
 
-// Record is what a run was like: what clients saw, and what the servers did.
+// Record is what clients saw of a run, and what the servers did.
 type Record struct {
 	Summary
-	Computed    int64        // prompt tokens that were computed, again ones included
-	Queued      Distribution // from arrival to the first step
-	Preemptions int64
-	Steps       int64
-	Kinds       [3]int64 // steps that prefill, do both, decode
-	Pools       []PoolRecord
-	PeakBlocks  int // of a rank
-	HitTokens   int64
-	AskedTokens int64 // of prompts, that might have been hits
+	Computed     int64        // prompt tokens, recomputed ones included
+	Queued       Distribution // from arrival to the first step
+	Preemptions  int64
+	Steps        int64
+	Kinds        [3]int64 // prefill only, mixed, decode only
+	Pools        []PoolRecord
+	PeakBlocks   int // of a rank
+	HitTokens    int64
+	LookupTokens int64 // looked up in the prefix cache
 
-	Timeline *Timeline // nil: none
+	Timeline *Timeline // may be nil
 
 	each func(*Ended)
 }
@@ -25,13 +25,13 @@ type Record struct {
 // PoolRecord is what the servers of a pool did.
 type PoolRecord struct {
 	Role           deploy.Role
-	Servers, Ranks int // ranks of all servers
-	Blocks         int // of the cache of a rank
+	Servers, Ranks int // ranks over all servers
+	Blocks         int // per rank
 	Busy           float64
-	Steps          float64              // seconds of the steps of all ranks
-	Cache          float64              // of them, times the share of the cache that was used
-	PeakCache      float64              // the largest share
-	Waits          [reasonCount]float64 // of them, those in which requests waited, by the reason
+	Steps          float64              // seconds, over all ranks
+	Cache          float64              // of them, weighted by the used share of the cache
+	PeakCache      float64              // largest used share
+	Waits          [reasonCount]float64 // of them, those in which requests waited, by reason
 }
 
 func newRecord(o *Options) *Record {
@@ -46,7 +46,7 @@ func newRecord(o *Options) *Record {
 	return r
 }
 
-// step notes a step that starts.
+// step records the start of a step.
 func (r *Record) step(s *server) {
 	r.Steps++
 	seconds := s.works
@@ -89,7 +89,7 @@ func (r *Record) step(s *server) {
 
 func (r *Record) endStep(_ *server, t float64) { r.End = max(r.End, t) }
 
-// ended notes the end of a request.
+// ended records the end of a request.
 func (r *Record) ended(j *job, t float64) {
 	e := Ended{ID: j.id, Arrival: j.Arrival, Scheduled: j.scheduled, First: j.first, Finish: t, Input: j.Input, Output: j.Output,
 		Preemptions: j.preemptions, Client: j.Client, Server: j.home.server.index}
@@ -100,25 +100,25 @@ func (r *Record) ended(j *job, t float64) {
 	}
 }
 
-// dropped notes that a request left before its end.
+// dropped records a request that left early.
 func (r *Record) dropped(t float64) {
 	r.moved(t)
 	r.present--
 }
 
-// close completes the record when all has ended.
+// close completes the record.
 func (r *Record) close(run *run) {
 	for _, s := range run.servers {
 		for _, k := range s.ranks {
 			if k.prefix != nil {
 				r.HitTokens += k.prefix.hits
-				r.AskedTokens += k.prefix.asked
+				r.LookupTokens += k.prefix.lookups
 			}
 		}
 	}
 }
 
-// Busy is the share of the time in which the servers of a pool were busy.
+// Busy is the share of the time in which the servers of a pool worked.
 func (r *Record) Busy(pool int) float64 {
 	p := &r.Pools[pool]
 	return p.Busy / (r.Duration() * float64(p.Servers))

@@ -6,28 +6,28 @@ import (
 	"throughline/workload"
 )
 
-// Result is a simulated run with what it was asked.
+// Result is a simulated run and its terms.
 type Result struct {
 	*Record
 	workload.Terms
 }
 
-// seen is what clients saw of it.
 func (r *Result) seen() *Seen { return &Seen{Summary: &r.Record.Summary, Terms: r.Terms} }
 
-// Holds reports whether the limits hold, and the queue does not grow.
+// Holds reports whether the limits hold and the queue does not grow.
 func (r *Result) Holds() bool { return r.seen().Holds() }
 
 // Saturated reports whether arrivals exceed the capacity.
 func (r *Result) Saturated() bool { return r.seen().Saturated() }
 
-// Rising reports whether requests under way still become more when arrivals end, though none wait: the run is too short.
+// Rising reports whether the load still rises at the last arrival without a queue: the run is too
+// short.
 func (r *Result) Rising() bool { return r.seen().Rising() }
 
-// Block is the result as sglang.bench_serving prints it.
+// Block formats the result as sglang.bench_serving does.
 func (r *Result) Block() string { return r.seen().Block() }
 
-// Utilisation is the share of the time in which the servers of the busiest pool were busy.
+// Utilisation is the busy share of the busiest pool.
 func (r *Result) Utilisation() float64 {
 	var most float64
 	for i := range r.Pools {
@@ -36,14 +36,14 @@ func (r *Result) Utilisation() float64 {
 	return most
 }
 
-// Shares of the time from which something is called the bottleneck.
+// Shares of the time that decide what is called the bottleneck.
 const (
-	hardlyWait = 0.1 // requests that wait for less than this do so by chance, as arrivals come in heaps
-	mostlyIdle = 0.5 // servers that are less busy bound nothing
+	hardlyWait = 0.1 // shorter waits are chance: arrivals come in bursts
+	mostlyIdle = 0.5 // servers less busy limit nothing
 )
 
-// Bottleneck is what holds requests up: what most of them wait for to be scheduled; where they hardly wait, the steps
-// themselves, which follow each other without a gap; nothing where servers are idle most of the time.
+// Bottleneck is what most requests wait for to be scheduled; if they hardly wait, the steps
+// themselves; nothing if servers are mostly idle.
 func (r *Result) Bottleneck() string {
 	worst, where, share := Nothing, 0, hardlyWait
 	for i := range r.Pools {
@@ -68,7 +68,7 @@ func (r *Result) Bottleneck() string {
 	return fmt.Sprintf("the time of steps%s (servers are busy, and requests hardly wait)", r.servers(" of ", most))
 }
 
-// servers names the servers of a pool behind some words, where there are several pools.
+// servers appends the name of the pool to a text where there are several pools.
 func (r *Result) servers(words string, pool int) string {
 	if len(r.Pools) == 1 {
 		return ""
@@ -76,7 +76,7 @@ func (r *Result) servers(words string, pool int) string {
 	return fmt.Sprintf("%s%s servers", words, r.Pools[pool].Role)
 }
 
-// Notes are what is to be said besides: what bounds the run, how it was used, and how far its means can be trusted.
+// Notes say what bounds the run, how busy it was, and how far its means can be trusted.
 func (r *Result) Notes() []string {
 	seen := r.seen()
 	out := seen.Growth()
@@ -89,17 +89,17 @@ func (r *Result) Notes() []string {
 	if r.Preemptions > 0 {
 		note("preemptions: %d", r.Preemptions)
 	}
-	if r.AskedTokens > 0 {
-		note("prefix cache: %.1f%% of the prompt tokens that might share one were cached", 100*float64(r.HitTokens)/float64(r.AskedTokens))
+	if r.LookupTokens > 0 {
+		note("prefix cache: %.1f%% of the prompt tokens that might share one were cached", 100*float64(r.HitTokens)/float64(r.LookupTokens))
 	}
 	return append(append(out, seen.Goodput()...), seen.Trust()...)
 }
 
-// Fields are those that clients see, and some of the servers after them.
+// Fields are those of the clients, then those of the servers.
 func (r *Result) Fields() Fields {
 	return append(r.seen().Fields(),
 		Field{"bottleneck", r.Bottleneck()},
-		Field{"utilisation", known(r.Utilisation())},
+		Field{"utilisation", orNil(r.Utilisation())},
 		Field{"preemptions", r.Preemptions},
 		Field{"steps", r.Steps},
 		Field{"kv_blocks", r.Pools[len(r.Pools)-1].Blocks},
@@ -108,5 +108,5 @@ func (r *Result) Fields() Fields {
 		Field{"seed", r.Traffic.Seed})
 }
 
-// JSON is the fields as an object, in their order.
+// JSON is the fields as an object, in order.
 func (r *Result) JSON() ([]byte, error) { return r.Fields().JSON() }

@@ -9,15 +9,15 @@ import (
 	"throughline/workload"
 )
 
-// arrivals are the requests that are yet to reach a server, by the time at which they do.
+// arrivals are the requests that have not reached a server, by the time at which they do.
 type arrivals struct {
 	source workload.Source
 	deploy.FrontEnd
-	later  queue            // successors of others
-	ahead  workload.Request // of the source
+	later  queue            // follow-ups of ended requests
+	ahead  workload.Request // next of the source
 	more   bool
-	late   float64 // what the one ahead waits for those that came at once with it
-	enters float64 // when the one ahead reaches the scheduler
+	late   float64 // its delay behind others of the same burst
+	enters float64 // when it reaches the scheduler
 	count  int64
 }
 
@@ -43,7 +43,7 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// pull looks at the next request of the source.
+// pull fetches the next request of the source.
 func (a *arrivals) pull() error {
 	last, first := a.ahead, !a.more
 	var err error
@@ -55,7 +55,7 @@ func (a *arrivals) pull() error {
 		return fmt.Errorf("request %d: an arrival must be a time from 0 on, not %g", a.count, a.ahead.Arrival)
 	}
 	a.count++
-	a.late += a.taking(&last)
+	a.late += a.burstDelay(&last)
 	if first || a.ahead.Arrival != last.Arrival || !a.ahead.Burst {
 		a.late = 0
 	}
@@ -63,11 +63,11 @@ func (a *arrivals) pull() error {
 	return nil
 }
 
-// entry is the time before a request reaches the scheduler that has the front end for itself.
+// entry is the time before a lone request reaches the scheduler.
 func (a *arrivals) entry(r *workload.Request) float64 { return a.Entry(r.Input, false) }
 
-// taking is what a request adds to the wait of others that came at once with it.
-func (a *arrivals) taking(r *workload.Request) float64 {
+// burstDelay is the delay that a request adds to others of the same burst.
+func (a *arrivals) burstDelay(r *workload.Request) float64 {
 	return a.RequestSeconds + a.WaveRequestSeconds + a.TokenSeconds*float64(r.Input)
 }
 
@@ -79,7 +79,7 @@ func (a *arrivals) next() (t float64, ok bool) {
 	return a.enters, a.more
 }
 
-// take takes it.
+// take removes and returns the next request.
 func (a *arrivals) take() (workload.Request, error) {
 	if len(a.later) > 0 && (!a.more || a.later[0].enters < a.enters) {
 		return heap.Pop(&a.later).(arrival).Request, nil
@@ -88,7 +88,7 @@ func (a *arrivals) take() (workload.Request, error) {
 	return r, a.pull()
 }
 
-// ended asks the source for the successor of a request.
+// ended asks the source for the follow-up of a request.
 func (a *arrivals) ended(r *workload.Request, t float64) {
 	if next, ok := a.source.Ended(r.Client, r, t); ok {
 		a.count++

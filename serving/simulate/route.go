@@ -7,7 +7,6 @@ import (
 	"throughline/workload"
 )
 
-// route chooses a rank for a request.
 func (r *run) route(to []target, q *workload.Request, turn *int) target {
 	if len(to) == 1 {
 		return to[0]
@@ -26,8 +25,9 @@ func (r *run) route(to []target, q *workload.Request, turn *int) target {
 		}
 		high = max(high, load)
 	}
-	// Thresholds of the cache-aware policy of SGLang's router: an uneven load goes before a hit (sgl-router,
-	// balance_abs_threshold 32, balance_rel_threshold 1.5), and a hit of less than half is none (cache_threshold 0.5).
+	// SGLang's router: balance_abs_threshold 32 and balance_rel_threshold 1.5 put an even load
+	// before a hit; cache_threshold 0.5 ignores a hit of less than half (sgl-router, cache-aware
+	// policy).
 	if r.Routing != deploy.PrefixAware || q.HashTokens == 0 || high-low > 32 && 2*high > 3*low {
 		return to[least]
 	}

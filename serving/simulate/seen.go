@@ -10,43 +10,43 @@ import (
 	"throughline/workload"
 )
 
-// Seen is what clients saw of a run, with what was asked: the same block, keys and verdicts for a simulation and for a
-// benchmark of a real server.
+// Seen is what clients saw of a run and its terms, formatted alike for simulations and benchmarks.
 type Seen struct {
 	*Summary
 	workload.Terms
-	NotRetokenized bool // no one has tokenized the answers again
+	NotRetokenized bool // answers were not tokenized again
 }
 
-// Holds reports whether the limits hold, and the queue does not grow.
+// Holds reports whether the limits hold and the queue does not grow.
 func (r *Seen) Holds() bool {
 	return holds(&r.Terms.TTFT, &r.Summary.TTFT) && holds(&r.Terms.TPOT, &r.Summary.TPOT) && !r.Saturated()
 }
 
-// growing is the share of the arrivals by which requests must pile up for that to be said: chance alone makes less.
+// growing is the least growth, as a share of the arrivals, that chance does not explain.
 const growing = 0.03
 
-// Saturated reports whether arrivals exceed the capacity: more and more requests wait, by more than two standard deviations
-// of the number of arrivals, which chance may heap up.
+// Saturated reports whether arrivals exceed the capacity: the queue grows by more than two standard
+// deviations of the number of arrivals.
 func (r *Seen) Saturated() bool {
 	present, waiting := r.Trend.Growth()
 	rate := r.arrivals()
 	return r.open() && waiting > growing*rate && present > growing*rate && waiting*r.LastArrival > 2*math.Sqrt(float64(r.Requests))
 }
 
-// Rising reports whether requests under way still become more when arrivals end, though none wait: the run is too short.
+// Rising reports whether the load still rises at the last arrival without a queue: the run is too
+// short.
 func (r *Seen) Rising() bool {
 	present, _ := r.Trend.Growth()
 	return r.open() && !r.Saturated() && present > 2*growing*r.arrivals()
 }
 
-// open reports whether requests come by themselves.
+// open reports whether arrivals are independent of completions.
 func (r *Seen) open() bool { return r.Traffic.Clients == 0 && r.LastArrival > 0 }
 
-// arrivals is the requests per second that came.
+// arrivals is the arrival rate in requests per second.
 func (r *Seen) arrivals() float64 { return float64(r.Requests) / r.LastArrival }
 
-// Block is the result as sglang.bench_serving prints it (python/sglang/benchmark/serving.py at cce0a12).
+// Block formats the result as sglang.bench_serving (python/sglang/benchmark/serving.py at cce0a12).
 func (r *Seen) Block() string {
 	var b strings.Builder
 	line := func(name, format string, v ...any) { fmt.Fprintf(&b, "%-40s %s\n", name, fmt.Sprintf(format, v...)) }
@@ -112,7 +112,7 @@ func rateText(rate float64) string {
 	return strconv.FormatFloat(rate, 'g', 6, 64)
 }
 
-// plain is a rate with three digits at least, and no exponent.
+// plain formats a rate with at least three digits and no exponent.
 func plain(rate float64) string {
 	if rate >= 100 {
 		return strconv.FormatFloat(rate, 'f', 0, 64)
@@ -120,7 +120,7 @@ func plain(rate float64) string {
 	return strconv.FormatFloat(rate, 'g', 3, 64)
 }
 
-// Growth tells of a queue that grows, or may.
+// Growth warns of a growing queue.
 func (r *Seen) Growth() []string {
 	present, waiting := r.Trend.Growth()
 	switch {
@@ -132,7 +132,7 @@ func (r *Seen) Growth() []string {
 	return nil
 }
 
-// Goodput tells how many requests keep the limits, where there are any.
+// Goodput says how many requests keep the limits, if any are set.
 func (r *Seen) Goodput() []string {
 	if r.Limits == (Limits{}) {
 		return nil
@@ -140,24 +140,24 @@ func (r *Seen) Goodput() []string {
 	verdict := "the limits hold"
 	switch {
 	case r.Terms.TTFT.Seconds == 0 && r.Terms.TPOT.Seconds == 0:
-		verdict = "" // they are of single requests
+		verdict = "" // they apply to single requests
 	case !r.Holds():
 		verdict = "the limits do not hold"
 	}
 	return []string{strings.TrimSuffix(fmt.Sprintf("goodput: %.2f requests/s (%.1f%%) keep all limits; %s", float64(r.Good)/r.Duration(), 100*float64(r.Good)/float64(r.Requests), verdict), "; ")}
 }
 
-// Trust tells how far the means may be off.
+// Trust says how far the means may be off.
 func (r *Seen) Trust() []string {
 	skip := r.First.WarmUp()
 	_, size := r.First.Batches()
-	first, whole := r.First.Interval(skip), r.Whole.Interval(skip)
+	first, latency := r.First.Interval(skip), r.Latency.Interval(skip)
 	switch {
 	case r.Saturated():
 		return []string{"no steady state: means grow with the length of the run"}
-	case !math.IsNaN(first.Half) && !math.IsNaN(whole.Half):
+	case !math.IsNaN(first.Half) && !math.IsNaN(latency.Half):
 		return []string{fmt.Sprintf("after a warm-up of %d requests: TTFT %.1f ± %.1f ms, E2E %.1f ± %.1f ms (95%%, means of %d batches of %d)",
-			int64(skip)*size, 1e3*first.Mean, 1e3*first.Half, 1e3*whole.Mean, 1e3*whole.Half, first.Batches, first.Size)}
+			int64(skip)*size, 1e3*first.Mean, 1e3*first.Half, 1e3*latency.Mean, 1e3*latency.Half, first.Batches, first.Size)}
 	case first.Batches < fewestBatches:
 		after := ""
 		if skip > 0 {
@@ -168,16 +168,16 @@ func (r *Seen) Trust() []string {
 	return []string{fmt.Sprintf("the run is too short to tell how far the means may be off: neighbouring batches of %d requests are alike", first.Size)}
 }
 
-// Field is one of a result.
+// Field of a result.
 type Field struct {
 	Name  string
 	Value any
 }
 
-// Fields are those of a result, in their order.
+// Fields of a result, in order.
 type Fields []Field
 
-// Set gives a field that is there another value.
+// Set replaces the value of an existing field.
 func (f Fields) Set(name string, value any) {
 	for i := range f {
 		if f[i].Name == name {
@@ -188,22 +188,22 @@ func (f Fields) Set(name string, value any) {
 	panic("no field " + name)
 }
 
-// known is a number, or null where it is none.
-func known(x float64) any {
+// orNil returns nil for NaN.
+func orNil(x float64) any {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil
 	}
 	return x
 }
 
-// Fields are the result with the names of sglang's result file, in its order, and some of our own after them. What is not
-// known is null. Source: sgl-project/sglang, python/sglang/benchmark/serving.py.
+// Fields are those of sglang's result file, in its order, then our own; unknown values are null.
+// Source: sgl-project/sglang, python/sglang/benchmark/serving.py.
 func (r *Seen) Fields() Fields {
 	d := r.Duration()
 	var out Fields
 	add := func(name string, v any) {
 		if f, ok := v.(float64); ok {
-			v = known(f)
+			v = orNil(f)
 		}
 		out = append(out, Field{name, v})
 	}
@@ -255,7 +255,7 @@ func (r *Seen) Fields() Fields {
 	add("max_output_tokens_per_s", nil)
 	add("max_concurrent_requests", nil)
 	skip := r.First.WarmUp()
-	first, whole := r.First.Interval(skip), r.Whole.Interval(skip)
+	first, whole := r.First.Interval(skip), r.Latency.Interval(skip)
 	_, waiting := r.Trend.Growth()
 	if !r.Saturated() {
 		waiting = 0
@@ -269,7 +269,7 @@ func (r *Seen) Fields() Fields {
 	return out
 }
 
-// JSON is the fields as an object, each on a line of its own.
+// JSON is the fields as an object, one per line.
 func (f Fields) JSON() ([]byte, error) { return f.object("{\n  ", ",\n  ", "\n}\n") }
 
 // Line is the fields as an object on one line.
@@ -290,7 +290,7 @@ func (f Fields) object(open, between, end string) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// maximum is the largest value, or not a number.
+// maximum value, or NaN.
 func (d *Distribution) maximum() float64 {
 	if d.Weight == 0 {
 		return math.NaN()

@@ -1,6 +1,5 @@
-// Package simulate runs requests through a deployment: discrete events at the level of steps. Requests arrive, wait, are
-// computed together with others as the scheduler of an engine puts them together, and end. How long a step takes is told
-// by Times and nowhere else. A run is the same for the same seed.
+// Package simulate runs requests through a deployment as discrete events of scheduler steps. Times
+// alone decides how long a step takes. Equal seeds give equal runs.
 package simulate
 
 import (
@@ -16,69 +15,6 @@ import (
 	"throughline/workload"
 )
 
-// Pool is equal servers.
-type Pool struct {
-	Role    deploy.Role
-	Servers int
-	Ranks   int // of a server, data-parallel ones which wait for each other in every step
-	// Shares: they do because their tokens share experts, which have less to do where few of them have prompts. Ranks that only
-	// prefill are taken to have as many each.
-	Shares bool
-	// Stages of the pipeline through which as many servers pass, each a batch in flight; 0 for 1.
-	Stages int
-
-	Policy Policy
-	Times  Times
-}
-
-// Options is what a run needs to know.
-type Options struct {
-	// Pools is one that does both phases, or one for the prefill and one for the decode.
-	Pools   []Pool
-	Routing deploy.Routing
-
-	// FrontEnd is that of this run: servers that have served for a while take no time of a first wave. WaveSeconds are those of a
-	// server in its first step with several prompts: those who start it warm it up with one.
-	deploy.FrontEnd
-
-	// Transfer is how long the cache of a prompt keeps the link between the pools busy, and what of it is left when the
-	// prefill has ended, the link being free; HandoverSeconds comes on top.
-	Transfer func(tokens int) (busy, left float64)
-
-	Longest int // tokens of a request and its answer that the model takes; 0: any number
-
-	Seed  uint64
-	Clock Clock       // of a single server; nil: steps follow each other
-	Watch func(*Step) // sees every step when it has been scheduled and its end is known; nil: none
-
-	Each   func(*Ended) // sees every request that has ended; nil: none
-	Tokens func(Token)  // sees tokens of requests when they come out; nil: no one does
-	Limits Limits       // which a good request keeps
-	Every  float64      // seconds of the intervals of the timeline; 0: none
-
-	waiting int // jobs before the scheduler of a rank; 0: as many as usual
-}
-
-// Step is one step of a rank.
-type Step struct {
-	Server, Rank int
-	Index        int // of the server
-	Start, End   float64
-	Work         *Work
-	Queued       int // that waited before the step was scheduled
-	Waiting      int // and still do
-	Running      int // in the step, or waiting for it to end
-	Blocks       int // in use, those of the step included
-	Preempted    int
-}
-
-// Token is tokens of a request that come out at once: of a server, at a time.
-type Token struct {
-	Client, Server, Count int
-	Cached                int // tokens of its prompt that were in the prefix cache when it was first scheduled
-	Time                  float64
-}
-
 // server is ranks that step together.
 type server struct {
 	pool  *Pool
@@ -91,18 +27,18 @@ type server struct {
 	state state
 	at    float64 // when the step under way ends, or the next one starts
 	start float64 // of the step under way
-	place int     // in the heap of events; none: it waits for nothing
+	place int     // in the heap of events, or none
 	held  float64 // no step starts before
-	down  bool    // it takes no requests
+	down  bool    // takes no requests
 
-	pipe    *pipe   // which others share with it; nil: none
-	flights int     // its steps that are in the pipeline besides the one under way
+	pipe    *pipe   // shared with others; nil: none
+	flights int     // its steps in the pipeline besides the one under way
 	works   float64 // seconds of its processors in the step under way
 
-	past []float64 // starts of the last steps, the latest first, as many as are scheduled ahead
-	look int       // steps since the last look for new requests
-	lone int       // steps since all ranks had prompts, or those that had any were let go
-	warm bool      // a step has had several prompts
+	past      []float64 // starts of the last steps, latest first, one per step scheduled ahead
+	sincePoll int       // steps since it last took new requests
+	lone      int       // steps since all ranks had prompts, or prompts were released
+	warm      bool      // a step has had several prompts
 }
 
 type state uint8
@@ -113,26 +49,25 @@ const (
 	busy
 )
 
-// run is a run under way.
 type run struct {
 	Options
 	record  *Record
 	jobs    jobs
 	arrive  arrivals
 	servers []*server
-	entry   []target // ranks that requests are given to
-	decode  []target // ranks that take over from a prefill pool
+	entry   []target // ranks that take new requests
+	decode  []target // ranks that take requests from a prefill pool
 	turn    [2]int
 	events  []*server // a heap by time
 	ready   []*server // to start now
-	moves   []move    // transfers under way, in the order of their ends
-	flights []flight  // steps that were left to their pipelines, in the order of their ends
+	moves   []move    // transfers under way, by end
+	flights []flight  // steps in pipelines, by end
 	links   map[*rank]float64
 	count   int64
 	live    int64
-	queue   int64   // requests that wait
+	queue   int64   // waiting requests
 	online  *Live   // nil: all requests come from a source
-	orders  []order // to servers and requests, by time
+	orders  []order // by time
 }
 
 // target is a rank of a server.
@@ -141,20 +76,13 @@ type target struct {
 	server *server
 }
 
-// move is the cache of a job on its way from one pool to the other.
-type move struct {
-	time     float64
-	job      int32
-	from, to target
-}
-
-// ErrTooLong is a request that is longer than the model takes.
+// ErrTooLong means that a request exceeds the model's context.
 var ErrTooLong = errors.New("is longer than the model takes")
 
-// ErrStuck is a run that can never end.
+// ErrStuck means that a run can never end.
 var ErrStuck = errors.New("the run can never end")
 
-// Run lets the requests of a source run through a deployment.
+// Run simulates the requests of a source.
 func Run(ctx context.Context, o Options, source workload.Source) (*Record, error) {
 	r, err := newRun(o, source)
 	if err != nil {
@@ -184,26 +112,6 @@ func newRun(o Options, source workload.Source) (*run, error) {
 	return r, nil
 }
 
-func (o *Options) check() error {
-	if len(o.Pools) == 0 || len(o.Pools) > 2 {
-		return errors.New("a deployment has one pool or two")
-	}
-	for i := range o.Pools {
-		p := &o.Pools[i]
-		switch {
-		case p.Servers < 1 || p.Ranks < 1:
-			return fmt.Errorf("the %s pool needs at least 1 replica of 1 rank, not %d of %d", p.Role, p.Servers, p.Ranks)
-		case p.Stages > 1 && p.Servers%p.Stages != 0:
-			return fmt.Errorf("%d batches in flight are none of pipelines of %d stages", p.Servers, p.Stages)
-		case p.Policy.StepTokens < 1 || p.Policy.Sequences < 1 || p.Policy.BlockTokens < 1:
-			return errors.New("steps, running requests and blocks must be at least 1")
-		case p.Policy.Blocks < 1:
-			return errors.New("the KV cache has no room for a block")
-		}
-	}
-	return nil
-}
-
 func (r *run) addServers(which int) {
 	p := &r.Pools[which]
 	pipes := make([]pipe, p.Servers/max(1, p.Stages))
@@ -211,9 +119,9 @@ func (r *run) addServers(which int) {
 		pipes[i] = pipe{stages: p.Stages, chunks: p.Policy.PipelinesChunks}
 	}
 	for n := range p.Servers {
-		s := &server{pool: p, which: which, index: len(r.servers), clock: untold{}, place: none, past: make([]float64, p.Policy.StepsAhead)}
+		s := &server{pool: p, which: which, index: len(r.servers), clock: steadyClock{}, place: none, past: make([]float64, p.Policy.StepsAhead)}
 		if p.Stages > 1 {
-			s.pipe = &pipes[n%len(pipes)] // neighbours are of different ones, which get requests in turn
+			s.pipe = &pipes[n%len(pipes)] // servers take requests in turn: neighbours are in different pipelines
 		}
 		if r.Clock != nil {
 			s.clock = r.Clock
@@ -227,7 +135,7 @@ func (r *run) addServers(which int) {
 	}
 }
 
-// connect finds the ranks that requests can be given to.
+// connect lists the ranks that take requests.
 func (r *run) connect() {
 	r.entry, r.decode = r.entry[:0], r.decode[:0]
 	for _, s := range r.servers {
@@ -243,10 +151,10 @@ func (r *run) connect() {
 	}
 }
 
-// split reports whether one pool only prefills.
+// split reports whether prefill has a pool of its own.
 func (r *run) split() bool { return len(r.Pools) == 2 }
 
-// loop takes events in the order of time.
+// loop processes events in order of time.
 func (r *run) loop(ctx context.Context) error {
 	for n := 0; ; n++ {
 		if n&0xff == 0 && ctx.Err() != nil {
@@ -256,7 +164,7 @@ func (r *run) loop(ctx context.Context) error {
 		if math.IsInf(t, 1) {
 			break
 		}
-		if err := r.happen(ctx, t); err != nil {
+		if err := r.process(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -266,7 +174,7 @@ func (r *run) loop(ctx context.Context) error {
 	return nil
 }
 
-// next is when the next thing happens; +Inf: nothing does.
+// next is the time of the next event; +Inf if there is none.
 func (r *run) next() float64 {
 	t, any := r.arrive.next()
 	if !any {
@@ -287,9 +195,9 @@ func (r *run) next() float64 {
 	return t
 }
 
-// happen does what happens at one time, in this order: steps end, caches arrive, orders are obeyed, requests arrive, steps
+// process processes one instant: steps end, caches arrive, orders run, requests arrive, steps
 // start.
-func (r *run) happen(ctx context.Context, t float64) error {
+func (r *run) process(ctx context.Context, t float64) error {
 	if math.IsNaN(t) {
 		return errors.New("a step takes no number of seconds")
 	}
@@ -323,7 +231,7 @@ func (r *run) happen(ctx context.Context, t float64) error {
 	return nil
 }
 
-// enter lets requests in that have come by now.
+// enter admits the requests that have arrived.
 func (r *run) enter(ctx context.Context, t float64) error {
 	for {
 		if r.count&0xff == 0 && ctx.Err() != nil {
@@ -352,7 +260,7 @@ func (r *run) enter(ctx context.Context, t float64) error {
 	}
 }
 
-// fits refuses a request that can never run.
+// fits rejects a request that can never run.
 func (r *run) fits(q *workload.Request) error {
 	if q.Input < 1 || q.Output < 1 {
 		return fmt.Errorf("request %d: input and output must be at least 1 token, not %d and %d", r.count, q.Input, q.Output)
@@ -376,7 +284,7 @@ func (r *run) fits(q *workload.Request) error {
 	return nil
 }
 
-// Longest is the tokens of the longest request and its answer that a rank has room for.
+// Longest is the most tokens, of a request and its answer, that a rank has room for.
 func (p *Policy) Longest() int {
 	if p.ReservesOutput {
 		return p.Blocks * p.BlockTokens
@@ -384,7 +292,7 @@ func (p *Policy) Longest() int {
 	return p.Blocks*p.BlockTokens + 1 - p.Drafts // the last token is not written to the cache
 }
 
-// give puts a job before the scheduler of a rank.
+// give queues a job at a rank.
 func (r *run) give(to target, job int32, t float64) {
 	r.queue++
 	r.jobs.at(job).home = to
@@ -392,18 +300,18 @@ func (r *run) give(to target, job int32, t float64) {
 	r.wake(to.server, t)
 }
 
-// wake starts a server that has nothing to do.
+// wake starts an idle server.
 func (r *run) wake(s *server, t float64) {
 	if s.state != idle {
 		return
 	}
 	for i := range s.past {
-		s.past[i] = math.Inf(1) // nothing was scheduled before this came
+		s.past[i] = math.Inf(1) // nothing was scheduled before this
 	}
 	r.pause(s, t)
 }
 
-// pause lets a server start its next step when its clock says.
+// pause waits until the clock allows the next step.
 func (r *run) pause(s *server, t float64) {
 	s.state = pausing
 	if s.at = s.clock.Start(s.step, t); s.at > t {
@@ -413,7 +321,7 @@ func (r *run) pause(s *server, t float64) {
 	}
 }
 
-// meanTokens is the tokens of prompts in the steps that ranks are about to start, of a rank on average.
+// meanTokens is the prompt tokens per rank in the step about to start.
 func (s *server) meanTokens() float64 {
 	tokens := 0
 	for _, k := range s.ranks {
@@ -424,7 +332,7 @@ func (s *server) meanTokens() float64 {
 	return float64(tokens) / float64(len(s.ranks))
 }
 
-// begin starts a step, if there is anything to do.
+// begin schedules and starts a step, if there is work.
 func (r *run) begin(s *server, t float64) {
 	if s.held > t {
 		s.at = s.held
@@ -434,7 +342,7 @@ func (r *run) begin(s *server, t float64) {
 	if !r.mayEnter(s, t) {
 		return
 	}
-	s.see(t)
+	s.poll(t)
 	held, works := s.holdsPrompts(), false
 	for _, k := range s.ranks {
 		if k.schedule(t, s.flights > 0, held) {
@@ -456,7 +364,7 @@ func (r *run) begin(s *server, t float64) {
 	r.start(s, t, pass, pace)
 }
 
-// start starts the step that was scheduled.
+// start starts the scheduled step.
 func (r *run) start(s *server, t, pass, pace float64) {
 	s.state, s.start = busy, t
 	s.at = s.clock.End(s.step, t, pass)
@@ -494,20 +402,20 @@ func (r *run) watch(s *server) {
 	}
 }
 
-// see lets the schedulers look at the requests that came in time for this step: one that is scheduled ahead has those which
-// were there when the step before it started.
-func (s *server) see(t float64) {
+// poll passes new requests to the schedulers. A step that is scheduled ahead only has those which
+// came before the previous step started.
+func (s *server) poll(t float64) {
 	alone := true
 	for _, k := range s.ranks {
 		if k.waiting.n > 0 || k.head != none {
 			alone = false
 		}
 	}
-	s.look++
-	if !alone && s.look < s.pool.Policy.PollSteps {
+	s.sincePoll++
+	if !alone && s.sincePoll < s.pool.Policy.PollSteps {
 		return
 	}
-	s.look = 0
+	s.sincePoll = 0
 	until := t
 	if n := len(s.past); n > 0 && !alone {
 		until = min(t, s.past[n-1])
@@ -517,9 +425,10 @@ func (s *server) see(t float64) {
 	}
 }
 
-// holdsPrompts reports whether ranks hold back the prompts of this step since some have none: not where one that has any decodes
-// nothing, nor when their time is over, which also passes while nobody has a prompt. As in TensorRT-LLM with attention_dp_config
-// (tensorrt_llm/_torch/pyexecutor/py_executor.py, _balance_adp_requests; ranks without requests get a dummy one to decode).
+// holdsPrompts reports whether ranks hold back prompts since others have none: at most
+// BalanceSteps, and never where a rank with prompts decodes nothing. As in TensorRT-LLM with
+// attention_dp_config (tensorrt_llm/_torch/pyexecutor/py_executor.py, _balance_adp_requests; idle
+// ranks decode a dummy).
 func (s *server) holdsPrompts() bool {
 	most := s.pool.Policy.BalanceSteps
 	if most == 0 || len(s.ranks) < 2 || s.flights > 0 {
@@ -541,7 +450,6 @@ func (s *server) holdsPrompts() bool {
 	return true
 }
 
-// endStep applies a step.
 func (r *run) endStep(s *server, t float64) {
 	r.record.endStep(s, t)
 	for _, k := range s.ranks {
@@ -551,7 +459,7 @@ func (r *run) endStep(s *server, t float64) {
 	r.between(s, t)
 }
 
-// between is when a server has no step under way.
+// between leaves a server without a step under way.
 func (r *run) between(s *server, t float64) {
 	s.state = idle
 	if r.online != nil {
@@ -565,7 +473,7 @@ func (r *run) between(s *server, t float64) {
 	}
 }
 
-// finished is told of the end of a request.
+// finished ends a request.
 func (r *run) finished(at int32, t float64) {
 	j := r.jobs.at(at)
 	r.live--
@@ -577,68 +485,14 @@ func (r *run) finished(at int32, t float64) {
 	r.jobs.remove(at)
 }
 
-// told tells of tokens that come out.
-func (r *run) told(j *job, tokens int, t float64) {
+// emit reports tokens that come out.
+func (r *run) emit(j *job, tokens int, t float64) {
 	if r.Tokens != nil {
 		r.Tokens(Token{j.Client, j.home.server.index, tokens, j.hit, t})
 	}
 }
 
-// handOver sends the cache of a prompt from a rank that only prefills to one that decodes. It reports false where the rank
-// decodes itself.
-func (r *run) handOver(k *rank, at int32, t float64) bool {
-	if !r.split() {
-		return false
-	}
-	j := r.jobs.at(at)
-	from := j.home
-	if from.server.pool.Role == deploy.Decode {
-		return false // which computes again what it had preempted
-	}
-	k.leave(at)
-	if len(r.decode) == 0 {
-		k.release(j)
-		r.online.lose(at, t)
-		return true
-	}
-	to := r.route(r.decode, &j.Request, &r.turn[1])
-	busy, left := r.Transfer(j.Input)
-	done := max(t+left, r.links[from.rank]+busy, r.links[to.rank]+busy)
-	r.links[from.rank], r.links[to.rank] = done, done
-	m := move{time: done + r.HandoverSeconds, job: at, from: from, to: to}
-	j.home = target{}
-	i := len(r.moves)
-	for i > 0 && r.moves[i-1].time > m.time {
-		i--
-	}
-	r.moves = append(r.moves, move{})
-	copy(r.moves[i+1:], r.moves[i:])
-	r.moves[i] = m
-	return true
-}
-
-// arrived ends a transfer: the first token is out, and the request waits to decode.
-func (r *run) arrived(t float64) {
-	m := r.moves[0]
-	r.moves = append(r.moves[:0], r.moves[1:]...)
-	j := r.jobs.at(m.job)
-	m.from.release(j)
-	r.wake(m.from.server, t)
-	if j.gone {
-		r.forget(m.job, t)
-		return
-	}
-	j.home, j.first, j.last, j.emitted = m.to, t, t, 1
-	r.told(j, 1, t)
-	if j.emitted >= j.Output {
-		r.finished(m.job, t)
-		return
-	}
-	j.elsewhere, j.sent, j.named = true, true, 0
-	r.give(m.to, m.job, t)
-}
-
-// stuck tells why requests are left that nobody works on.
+// stuck says why requests are left over.
 func (r *run) stuck() error {
 	for _, s := range r.servers {
 		for _, k := range s.ranks {

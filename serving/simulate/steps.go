@@ -12,34 +12,33 @@ import (
 	"throughline/workload"
 )
 
-// StepTimes is the times of the steps of a pool, from package estimate. Steps that only decode, which are nearly all, come
-// from a table over the sums that their operators need: the number of sequences, and the keys that these read, as a whole
-// and up to each bound of an attention. A place of it is evaluated when it is first needed. All other steps are evaluated
-// as they are.
+// StepTimes are the step times of a pool, from package estimate. Decode steps, nearly all, come
+// from a lazily filled table over the sums of their operators: sequences, and keys read up to each
+// bound of an attention. Others are evaluated directly.
 type StepTimes struct {
 	evaluator *estimate.Evaluator
 	plan      plan.Plan
 	bounds    []int
-	one       op.Sums   // of a sequence that decodes, its context left out
-	slopes    []op.Sums // of a key between two bounds
+	one       op.Sums   // of a decoding sequence without its context
+	slopes    []op.Sums // per key between two bounds
 	table     map[place]float64
-	direct    bool // no table: more bounds than it has places for
+	direct    bool // more bounds than the table has axes for
 	corner    [mostBounds + 1]axis
-	step      op.Step // to work in
+	step      op.Step // scratch
 	fitted    deploy.Fit
 }
 
-// mostBounds is how many bounds the table has places for.
+// mostBounds is how many bounds the table has axes for.
 const mostBounds = 2
 
-// place is a number of sequences and, for the part of the contexts between two bounds, a mean: its bits, which are hashed
-// several times as fast as numbers.
+// place is a number of sequences and the mean context between bounds, as bits: these hash several
+// times as fast as floats.
 type place struct {
 	sequences, under int32
 	mean             [mostBounds + 1]uint32
 }
 
-// axis is two neighbouring places, and where between them a value lies.
+// axis is two neighbouring places and the position of a value between them.
 type axis struct {
 	low, high float32
 	part      float64
@@ -61,7 +60,7 @@ func NewStepTimes(d *deploy.Deployment, pool *deploy.Pool) (*StepTimes, error) {
 	return s, nil
 }
 
-// boundsOf are the contexts beyond which some attention of a model sees or reads no more, with so many drafts in a step.
+// boundsOf returns the contexts beyond which some attention of the model reads no more keys.
 func boundsOf(m *model.Model, drafts int) []int {
 	var out []int
 	add := func(a *model.Attention) {
@@ -81,7 +80,7 @@ func boundsOf(m *model.Model, drafts int) []int {
 	return slices.Compact(out)
 }
 
-// prepare finds what a key adds to the sums of a sequence between two bounds. Whatever an attention does is straight there.
+// prepare finds what a key adds to the sums of a sequence between two bounds, where all is linear.
 func (s *StepTimes) prepare() {
 	at := func(context float64) op.Sums {
 		var step op.Step
@@ -94,7 +93,7 @@ func (s *StepTimes) prepare() {
 		if i < len(s.bounds) {
 			high = float64(s.bounds[i])
 		}
-		// Two points inside: at the very front, contexts are shorter than the tokens of a step.
+		// Two points inside: near zero, contexts are shorter than the tokens of a step.
 		a, b := low+(high-low)/2, high
 		slope := at(b)
 		first := at(a)
@@ -110,7 +109,7 @@ func (s *StepTimes) prepare() {
 	}
 }
 
-// addSums adds so many times the sums of another.
+// addSums adds a multiple of other sums.
 func addSums(to *op.Sums, times float64, of *op.Sums) {
 	to.Sequences += times * of.Sequences
 	to.Tokens += times * of.Tokens
@@ -133,24 +132,24 @@ func scaleSums(s *op.Sums, times float64) {
 	addSums(s, times-1, &old)
 }
 
-// Bounds are those of the attentions of the model.
+// Bounds of the attentions of the model.
 func (s *StepTimes) Bounds() []int { return s.bounds }
 
 // Seconds is the time of a step.
 func (s *StepTimes) Seconds(w *Work) float64 {
-	return s.fitted.Step(len(w.Chunks) > 0, w.Decodes > 0, s.known(w), func() float64 {
+	return s.fitted.Step(len(w.Chunks) > 0, w.Decodes > 0, s.uncorrected(w), func() float64 {
 		decoding := *w
 		decoding.Chunks = nil
-		return s.known(&decoding)
+		return s.uncorrected(&decoding)
 	})
 }
 
-// known is the same on the processors as they are known, before any measurement of the deployment corrects it.
-func (s *StepTimes) known(w *Work) float64 {
+// uncorrected is the time before measurements of the deployment correct it.
+func (s *StepTimes) uncorrected(w *Work) float64 {
 	if len(w.Chunks) > 0 || s.direct {
 		return s.Direct(w)
 	}
-	// The keys between two bounds, of each sequence on average.
+	// Mean keys of a sequence between two bounds.
 	n := float64(w.Decodes)
 	below := int64(0)
 	for i, b := range w.Bounded {
@@ -163,7 +162,7 @@ func (s *StepTimes) known(w *Work) float64 {
 	return s.blend(&at, 0, last)
 }
 
-// blend is the time between the corners of a cell.
+// blend interpolates between the corners of a cell.
 func (s *StepTimes) blend(at *place, i, last int) float64 {
 	if i > last {
 		return s.place(at)
@@ -178,11 +177,11 @@ func (s *StepTimes) blend(at *place, i, last int) float64 {
 	return t
 }
 
-// perDoubling is the places of a mean between a number and its double.
+// perDoubling is the table places per octave of a mean.
 const perDoubling = 8
 
-// newAxis finds the places next to a mean: from the least on, they lie equally many per doubling. Below it is 0, but for
-// the front of contexts, which are never empty.
+// newAxis finds the places around a mean, equally many per octave from the least on. Below that is
+// 0, except for the first part of contexts, which are never empty.
 func newAxis(x float64, front bool) axis {
 	least := 16.0
 	if front {
@@ -201,7 +200,7 @@ func newAxis(x float64, front bool) axis {
 	return axis{float32(low), float32(high), (x - low) / (high - low)}
 }
 
-// place is the time at a place of the table.
+// place returns the time at a place of the table.
 func (s *StepTimes) place(at *place) float64 {
 	t, ok := s.table[*at]
 	if !ok {

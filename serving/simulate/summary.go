@@ -1,21 +1,21 @@
 package simulate
 
-// Summary is what clients saw of a run. Simulations and benchmarks of real servers fill it alike, request by request.
+// Summary is what clients saw of a run, filled alike by simulations and benchmarks of real servers.
 type Summary struct {
-	Requests        int64 // that have ended
-	Input, Output   int64 // tokens of these
+	Requests        int64 // ended
+	Input, Output   int64 // tokens of ended requests
 	Start, End      float64
 	LastArrival     float64
-	TTFT, TPOT, E2E Distribution // of requests
-	ITL             Distribution // of tokens
+	TTFT, TPOT, E2E Distribution // per request
+	ITL             Distribution // per token
 
 	Residence float64 // seconds that requests were in the system, summed
 	Present   float64 // integral of the requests in the system over time
 
-	First BatchMeans // of the times to first tokens, in the order of ends
-	Whole BatchMeans // of the times of requests
+	First   BatchMeans // times to first tokens, by end
+	Latency BatchMeans // end-to-end latencies
 
-	Trend Trend // of what arriving requests found
+	Trend Trend // what arriving requests found
 
 	Limits Limits
 	Good   int64 // requests that kept all limits
@@ -24,7 +24,7 @@ type Summary struct {
 	presentT float64
 }
 
-// Limits are those that a request keeps to be counted as good, in seconds; 0: none.
+// Limits in seconds that a good request keeps; 0: none.
 type Limits struct{ TTFT, TPOT, E2E float64 }
 
 // Ended is a request that has ended.
@@ -32,10 +32,10 @@ type Ended struct {
 	ID                                int64
 	Arrival, Scheduled, First, Finish float64
 	Input, Output, Preemptions        int
-	Client, Server                    int // Server: where it ended
+	Client, Server                    int // where it ended
 }
 
-// TPOT is the time per output token after the first; 0 where there is none.
+// TPOT is the time per output token after the first, or 0.
 func (e *Ended) TPOT() float64 {
 	if e.Output < 2 {
 		return 0
@@ -48,7 +48,7 @@ func (l *Limits) Keep(e *Ended) bool {
 	return (l.TTFT == 0 || e.First-e.Arrival <= l.TTFT) && (l.TPOT == 0 || e.TPOT() <= l.TPOT) && (l.E2E == 0 || e.Finish-e.Arrival <= l.E2E)
 }
 
-// Arrived notes a request, which finds so many waiting. Requests arrive in order.
+// Arrived records a request, which finds this many waiting. Requests arrive in order.
 func (s *Summary) Arrived(at float64, waiting int64) {
 	s.moved(at)
 	s.Trend.add(at, float64(s.present), float64(waiting))
@@ -56,7 +56,7 @@ func (s *Summary) Arrived(at float64, waiting int64) {
 	s.LastArrival = max(s.LastArrival, at)
 }
 
-// moved notes that the number of requests in the system changes.
+// moved accounts for a change in the number of requests.
 func (s *Summary) moved(t float64) {
 	if t > s.presentT {
 		s.Present += float64(s.present) * (t - s.presentT)
@@ -64,28 +64,28 @@ func (s *Summary) moved(t float64) {
 	}
 }
 
-// Token notes tokens that came a time after the one before them.
+// Token records tokens that came this long after the previous one.
 func (s *Summary) Token(gap float64, count int) { s.ITL.Add(gap, count) }
 
-// Left notes that a request has gone without an answer.
+// Left records a request that left without an answer.
 func (s *Summary) Left(t float64) {
 	s.moved(t)
 	s.present--
 	s.End = max(s.End, t)
 }
 
-// Ended notes the end of a request.
+// Ended records the end of a request.
 func (s *Summary) Ended(e *Ended) {
 	s.Left(e.Finish)
 	s.Requests++
 	s.Input += int64(e.Input)
 	s.Output += int64(e.Output)
-	first, whole := e.First-e.Arrival, e.Finish-e.Arrival
-	s.Residence += whole
+	first, latency := e.First-e.Arrival, e.Finish-e.Arrival
+	s.Residence += latency
 	s.TTFT.Add(first, 1)
-	s.E2E.Add(whole, 1)
+	s.E2E.Add(latency, 1)
 	s.First.Add(first)
-	s.Whole.Add(whole)
+	s.Latency.Add(latency)
 	if e.Output > 1 {
 		s.TPOT.Add(e.TPOT(), 1)
 	}
@@ -94,5 +94,5 @@ func (s *Summary) Ended(e *Ended) {
 	}
 }
 
-// Duration is the time from the start of the run to its end.
+// Duration of the run.
 func (s *Summary) Duration() float64 { return s.End - s.Start }

@@ -15,13 +15,13 @@ import (
 	"throughline/internal/document"
 )
 
-// TableRow is the measured time of a step of equal sequences.
+// TableRow is a measured step of equal sequences.
 type TableRow struct {
-	Decodes int     // sequences that decode
-	Context float64 // keys that these read together
+	Decodes int     // decoding sequences
+	Context float64 // keys that they read together
 	Tokens  int     // of prompts
 	Prompts int
-	Past    float64 // cached tokens of each prompt before its own
+	Past    float64 // cached tokens before each prompt
 	Seconds float64
 }
 
@@ -33,15 +33,15 @@ func (r *TableRow) pairs() float64 {
 	return float64(r.Prompts) * (each*r.Past + each*(each+1)/2)
 }
 
-// Table is times of steps between measured ones.
+// Table interpolates measured step times.
 //
-// A step that only decodes lies between those of the next smaller and larger number of sequences at the same mean context. A
-// step of prompts alone takes a time that depends on its tokens, and so much for each pair of a query and a key: one
-// number for all, by least squares. A step of both takes that of its tokens and pairs, what the contexts add to a decode
-// step, and a factor that is interpolated between measured steps of both.
+// Decode steps lie between the next smaller and larger number of sequences at the same mean
+// context. Prompt steps take a time by their tokens, plus one least-squares constant per query-key
+// pair. A mixed step takes the time of its tokens and pairs, what contexts add to a decode step,
+// and a factor that is interpolated between measured mixed steps.
 type Table struct {
-	// PadDecodes and PadTokens are the sizes that steps are filled up to, as graphs are captured for them; beyond the
-	// last, and where there are none, steps are as large as they are.
+	// PadDecodes and PadTokens are the captured graph sizes that steps are padded to; larger steps
+	// are not.
 	PadDecodes, PadTokens []int
 
 	batches []decodeRow
@@ -50,7 +50,7 @@ type Table struct {
 	both    []bothRow
 }
 
-// decodeRow is the times of steps of a number of sequences by mean context, bothRow the factors of mixed steps by tokens.
+// decodeRow is decode times by mean context; bothRow is factors of mixed steps by tokens.
 type decodeRow struct {
 	sequences float64
 	curve     curve
@@ -58,7 +58,7 @@ type decodeRow struct {
 
 type bothRow = decodeRow
 
-// curve is straight between its points, and goes on straight beyond them.
+// curve is piecewise linear, and extrapolates linearly.
 type curve struct{ x, y []float64 }
 
 func (c *curve) at(x float64) float64 {
@@ -69,10 +69,10 @@ func (c *curve) at(x float64) float64 {
 	return c.y[i] + (c.y[i+1]-c.y[i])*(x-c.x[i])/(c.x[i+1]-c.x[i])
 }
 
-// within is the curve where it is known, and its ends elsewhere.
+// within clamps to the ends instead of extrapolating.
 func (c *curve) within(x float64) float64 { return c.at(min(max(x, c.x[0]), c.x[len(c.x)-1])) }
 
-// newCurve is through the means of the points at each x.
+// newCurve averages the points at each x.
 func newCurve(x, y []float64) curve {
 	order := make([]int, len(x))
 	for i := range order {
@@ -134,7 +134,7 @@ func byDecodes(rows []TableRow, point func(*TableRow) (x, y float64)) []decodeRo
 	return out
 }
 
-// fitPrompts finds the time of a pair by steps of equally many tokens, and the times of the tokens.
+// fitPrompts fits the time per pair on steps with equal tokens, then the times of the tokens.
 func (t *Table) fitPrompts(rows []TableRow) {
 	type mean struct{ n, pairs, seconds float64 }
 	levels := map[int]*mean{}
@@ -165,7 +165,7 @@ func (t *Table) fitPrompts(rows []TableRow) {
 	t.prompts = newCurve(x, y)
 }
 
-// Bounds are none: a table knows of no windows.
+// Bounds are none: a table has no attention windows.
 func (t *Table) Bounds() []int { return nil }
 
 // Seconds is the time of a step.
@@ -187,7 +187,7 @@ func (t *Table) Seconds(w *Work) float64 {
 	return s * factor
 }
 
-// sum is the time of prompts and sequences that decode, each adding its own.
+// sum adds the times of prompts and decodes.
 func (t *Table) sum(n, context, tokens, pairs float64) float64 {
 	s := t.prompts.at(padded(t.PadTokens, tokens+n)) + t.pair*pairs
 	if n > 0 && len(t.batches) > 0 {
@@ -196,7 +196,7 @@ func (t *Table) sum(n, context, tokens, pairs float64) float64 {
 	return max(s, 0)
 }
 
-// decode is the time of a step that only decodes.
+// decode is the time of a decode-only step.
 func (t *Table) decode(n, context float64) float64 {
 	if len(t.batches) == 0 {
 		return t.prompts.at(n)
@@ -210,8 +210,8 @@ func (t *Table) decode(n, context float64) float64 {
 	return max(s, 0)
 }
 
-// between is the place of a number of sequences among rows: from one, so much of the way to the next. Decode steps go on
-// beyond the last row as between the last two.
+// between locates a number of sequences among rows; beyond the last it extrapolates from the last
+// two.
 func between(rows []decodeRow, n float64) (i int, part float64) {
 	if len(rows) == 1 || n <= rows[0].sequences {
 		return 0, 0
@@ -221,7 +221,7 @@ func between(rows []decodeRow, n float64) (i int, part float64) {
 	return i, (n - rows[i].sequences) / (rows[i+1].sequences - rows[i].sequences)
 }
 
-// padded is the size that one is filled up to.
+// padded is the captured size that n is padded to.
 func padded(sizes []int, n float64) float64 {
 	i := sort.Search(len(sizes), func(i int) bool { return float64(sizes[i]) >= n })
 	if i == len(sizes) {
@@ -230,12 +230,12 @@ func padded(sizes []int, n float64) float64 {
 	return float64(sizes[i])
 }
 
-// tableColumns are those of a file of steps. One of the last two must be there.
+// tableColumns of a file of steps. One of the last two is required.
 var tableColumns = []string{"n_decode", "sum_ctx", "prefill_tokens", "prefill_seqs", "past_per_seq", "wall_ms", "gpu_ms"}
 
-// ReadTable reads rows of measured steps from CSV: n_decode, sum_ctx, prefill_tokens, prefill_seqs, past_per_seq and wall_ms
-// (or gpu_ms); those that are absent are 0. Where there is a column model, rows of another are left out, unless no name is
-// given. Rows whose kind ends in "-unequal" are no steps of equal sequences, and are left out.
+// ReadTable reads measured steps from CSV with tableColumns; absent ones are 0. Rows of other
+// models are skipped if a name is given, and so are unequal sequences (a kind that ends in
+// "-unequal").
 func ReadTable(src io.Reader, model string) ([]TableRow, error) {
 	r := csvfile.NewReader(src, csvfile.Kept)
 	header, err := r.Read()
@@ -262,36 +262,13 @@ func ReadTable(src io.Reader, model string) ([]TableRow, error) {
 		if err != nil {
 			return nil, err
 		}
-		cell := func(name string) string {
-			if i, ok := at[name]; ok && i < len(row) {
-				return strings.TrimSpace(row[i])
-			}
-			return ""
-		}
-		if m := cell("model"); model != "" && m != "" && m != model || strings.HasSuffix(cell("kind"), "-unequal") {
+		cells := tableCells{at, row}
+		if m := cells.text("model"); model != "" && m != "" && m != model || strings.HasSuffix(cells.text("kind"), "-unequal") {
 			continue
 		}
-		number := func(name string) float64 {
-			text := cell(name)
-			if text == "" {
-				return 0
-			}
-			v, err := strconv.ParseFloat(text, 64)
-			if err != nil || !(v >= 0) || v > 1e15 {
-				errs = append(errs, fmt.Errorf("line %d: %s must be a number from 0 on, not %q", r.Line(), name, text))
-			}
-			return v
-		}
-		t := TableRow{Decodes: int(number("n_decode")), Context: number("sum_ctx"), Tokens: int(number("prefill_tokens")),
-			Prompts: int(number("prefill_seqs")), Past: number("past_per_seq"), Seconds: number("gpu_ms") / 1e3}
-		if wall {
-			t.Seconds = number("wall_ms") / 1e3
-		}
-		if t.Tokens > 0 {
-			t.Prompts = max(1, t.Prompts)
-		}
-		if t.Seconds == 0 || t.Decodes+t.Tokens == 0 || math.IsInf(t.Context, 0) {
-			errs = append(errs, fmt.Errorf("line %d: a step needs n_decode or prefill_tokens, and a time above 0", r.Line()))
+		t, wrong := cells.step(wall)
+		for _, err := range wrong {
+			errs = append(errs, fmt.Errorf("line %d: %w", r.Line(), err))
 		}
 		out = append(out, t)
 	}
@@ -299,4 +276,44 @@ func ReadTable(src io.Reader, model string) ([]TableRow, error) {
 		errs = append(errs, errors.New("has no steps"))
 	}
 	return out, document.Join(errs...)
+}
+
+// tableCells is a row of a file of steps, with the columns by name.
+type tableCells struct {
+	at  map[string]int
+	row []string
+}
+
+func (c *tableCells) text(column string) string {
+	if i, ok := c.at[column]; ok && i < len(c.row) {
+		return strings.TrimSpace(c.row[i])
+	}
+	return ""
+}
+
+// step parses the row, with the time from wall_ms or gpu_ms.
+func (c *tableCells) step(wall bool) (t TableRow, errs []error) {
+	number := func(column string) float64 {
+		text := c.text(column)
+		if text == "" {
+			return 0
+		}
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v >= 0) || v > 1e15 {
+			errs = append(errs, fmt.Errorf("%s must be a number from 0 on, not %q", column, text))
+		}
+		return v
+	}
+	t = TableRow{Decodes: int(number("n_decode")), Context: number("sum_ctx"), Tokens: int(number("prefill_tokens")),
+		Prompts: int(number("prefill_seqs")), Past: number("past_per_seq"), Seconds: number("gpu_ms") / 1e3}
+	if wall {
+		t.Seconds = number("wall_ms") / 1e3
+	}
+	if t.Tokens > 0 {
+		t.Prompts = max(1, t.Prompts)
+	}
+	if t.Seconds == 0 || t.Decodes+t.Tokens == 0 || math.IsInf(t.Context, 0) {
+		errs = append(errs, errors.New("a step needs n_decode or prefill_tokens, and a time above 0"))
+	}
+	return t, errs
 }

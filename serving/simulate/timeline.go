@@ -1,13 +1,13 @@
 package simulate
 
-// Timeline is what ranks did, by intervals of equal length.
+// Timeline is what ranks did, in intervals of equal length.
 type Timeline struct {
 	Every  float64 // seconds
 	Points []Point
 }
 
-// Point is an interval. Numbers are sums over steps, each times its seconds in the interval; steps and their tokens count where
-// they start.
+// Point is an interval. Values are sums over steps, weighted by their seconds in the interval;
+// steps and tokens count where they start.
 type Point struct {
 	Running, Waiting, Blocks float64
 	Steps, Tokens            int64
@@ -18,7 +18,7 @@ const mostPoints = 1 << 16
 // step adds a step of a server.
 func (l *Timeline) step(s *server) {
 	last := int(s.at / l.Every)
-	for last >= mostPoints { // join neighbours: memory stays bounded
+	for last >= mostPoints { // join neighbours to bound memory
 		for i := range (len(l.Points) + 1) / 2 {
 			p := l.Points[2*i]
 			if 2*i+1 < len(l.Points) {
@@ -56,8 +56,8 @@ func (p *Point) add(q *Point) {
 	p.Tokens += q.Tokens
 }
 
-// Means are the running and waiting requests and the used blocks of all ranks, on average over an interval of so many
-// seconds.
+// Means are the running and waiting requests and used blocks of all ranks, averaged over the
+// interval.
 func (p *Point) Means(every float64) (running, waiting, blocks float64) {
 	return p.Running / every, p.Waiting / every, p.Blocks / every
 }

@@ -1,25 +1,25 @@
 package simulate
 
-// Work is what a data-parallel rank does in one step.
+// Work is what a data-parallel rank does in a step.
 type Work struct {
 	Decodes int   // sequences that get their next token
-	Context int64 // keys that these read, those of the new tokens included
-	// Bounded is, for each bound of the times, the keys read where no sequence reads more than the bound.
+	Context int64 // keys that they read, those of the new tokens included
+	// Bounded is, for each bound, the keys read if no sequence reads more than that.
 	Bounded []int64
 	Chunks  []Chunk // of prompts
-	// Absent is how many fewer tokens of prompts the mean of the ranks has that share experts.
+	// Absent is this rank's prompt tokens beyond the mean of the ranks that share experts.
 	Absent float64
-	// Under is the batches that are under way in a pipeline, this one among them; 0: one for every stage.
+	// Under is the batches under way in a pipeline, this one included; 0: one per stage.
 	Under int
 }
 
-// Chunk is the tokens of one prompt that a step computes.
+// Chunk is the tokens of one prompt in a step.
 type Chunk struct {
-	New, Past int  // tokens to compute, and those that are in the cache before them
-	Ends      bool // the prompt is complete with them
+	New, Past int  // tokens to compute, and those cached before them
+	Ends      bool // completes the prompt
 }
 
-// Tokens is the tokens of prompts in a step.
+// Tokens of prompts in a step.
 func (w *Work) Tokens() (n int) {
 	for i := range w.Chunks {
 		n += w.Chunks[i].New
@@ -27,10 +27,10 @@ func (w *Work) Tokens() (n int) {
 	return n
 }
 
-// Sequences is all that take part in a step.
+// Sequences in a step.
 func (w *Work) Sequences() int { return w.Decodes + len(w.Chunks) }
 
-// Kind is D for a step that only decodes, P for one of prompts alone, M for both.
+// Kind is D for decode only, P for prompts only, M for mixed.
 func (w *Work) Kind() byte {
 	switch {
 	case len(w.Chunks) == 0:
@@ -41,7 +41,7 @@ func (w *Work) Kind() byte {
 	return 'M'
 }
 
-// Pairs is the pairs of a query and a key in the prompts of a step: every token attends to itself and all before it.
+// Pairs of a query and a key in prompts: every token attends to itself and all before it.
 func (w *Work) Pairs() (pairs float64) {
 	for _, c := range w.Chunks {
 		n, past := float64(c.New), float64(c.Past)
@@ -52,21 +52,21 @@ func (w *Work) Pairs() (pairs float64) {
 
 // Times is how long the steps of a rank take.
 type Times interface {
-	// Seconds is the time of a step, the host included.
+	// Seconds of a step, including the host.
 	Seconds(w *Work) float64
-	// Bounds are the lengths beyond which an attention of the model reads no more keys.
+	// Bounds are the contexts beyond which an attention of the model reads no more keys.
 	Bounds() []int
 }
 
-// Clock says when the steps of a server start and end. The usual one starts a step when the last has ended, and lets it
-// take its time; a recorded one replays.
+// Clock decides when the steps of a server start and end. By default a step starts when the last
+// has ended; a recorded clock replays.
 type Clock interface {
 	Start(step int, ready float64) float64
 	End(step int, start float64, seconds float64) float64
 }
 
-// untold is the clock of a server that is told nothing.
-type untold struct{}
+// steadyClock is the default clock.
+type steadyClock struct{}
 
-func (untold) Start(_ int, ready float64) float64        { return ready }
-func (untold) End(_ int, start, seconds float64) float64 { return start + seconds }
+func (steadyClock) Start(_ int, ready float64) float64        { return ready }
+func (steadyClock) End(_ int, start, seconds float64) float64 { return start + seconds }

@@ -8,64 +8,63 @@ import (
 	"throughline/workload"
 )
 
-// Trial is a deployment under requests at a rate, run several times with other random numbers. Trials with the same
-// numbers see the same requests: what they differ in is the deployment.
+// Trial is a deployment at a request rate, run with several seeds. Trials with the same seeds see
+// the same requests, so they differ only in the deployment.
 type Trial struct {
 	Options Options
-	// Source is so many requests at a rate; other seeds draw others.
+	// Source draws requests at a rate from a seed.
 	Source func(rate float64, seed uint64, requests int) (workload.Source, error)
-	// Recorded: the requests are the same whatever the seed, and as many as they are. There is one run.
+	// Recorded requests are the same for every seed, so there is one run.
 	Recorded   bool
 	Rate       float64
 	TTFT, TPOT workload.Limit
-	Requests   int // of a run
+	Requests   int // per run
 	Seed       uint64
-	Runs       int // at least, where it holds
-	Patience   int // requests of a run beyond which it is no longer asked; 0 for four times the least
+	Runs       int // least number for a positive verdict
+	Patience   int // most requests of a run; 0: four times the least
 
 	samples []*sample
 	capped  bool // runs are as long as they may be
 }
 
 const (
-	// Replications is the runs of a deployment that is shown.
+	// Replications of a deployment that is shown.
 	Replications = 8
-	// LeastRequests of a run: of 10,000, 100 decide about a 99th percentile.
+	// LeastRequests per run: of 10,000, 100 decide the 99th percentile.
 	LeastRequests = 10_000
 	mostRequests  = 640_000
-	// lifetimes is how many times as many requests a run has as are under way at a time: the first of them find the system
-	// empty, the last leave it empty, and neither is counted. Of many that are under way, fewer times tell as much: a run has so
-	// many requests, or some lifetimes at least.
+	// lifetimes is the requests of a run over those in the system: the first find it empty, the
+	// last leave it empty, and neither count. With many in the system, leastLifetimes suffice.
 	lifetimes, leastLifetimes = 10, 4
 	manyRequests              = 20_000
-	// warmUp is the share of the requests at the front that is not counted.
+	// warmUp is the share of requests at the front that is not counted.
 	warmUp = 0.2
-	// mostRuns decide; where they do not, each has four times as many requests, up to what there is patience for.
+	// mostRuns decide; if they cannot, runs get four times as long, up to Patience.
 	mostRuns = Replications
-	// hopeless is how many times as many requests as may miss a limit end a run before its time.
+	// hopeless is the multiple of tolerated misses that ends a run early.
 	hopeless = 5
-	// fewRuns may decide where they are clearly on one side: all have twice as many requests beyond a limit as may be.
+	// fewRuns decide if all have twice as many misses as tolerated.
 	fewRuns = 3
 	clearly = 1.0
-	// glance is the requests of a run that is only looked at.
-	glance = 4_000
-	// easily: a share of the requests that may miss a limit.
-	easily = 0.1
+	// glanceRequests is the requests of a preliminary run.
+	glanceRequests = 4_000
+	// clearShare is the share of tolerated misses that counts as clearly within a limit.
+	clearShare = 0.1
 )
 
-// sample is one run: what its requests saw, in the order of arrivals, without the first and the last.
+// sample is one run as its requests saw it, in order of arrival, without the first and the last.
 type sample struct {
 	ttft, tpot []float64
-	whole      float64 // mean
+	latency    float64 // mean latency
 	rate       float64 // of arrivals
 	margins    [2]float64
 	all        [2]float64 // margins of all requests, the first and the last included
-	result     *Result    // nil: the run was ended before its time
-	piles      bool       // more and more requests wait
-	lost       bool       // when most had missed a limit: nothing will save it
+	result     *Result    // nil: the run was ended early
+	piles      bool       // the queue grows
+	lost       bool       // ended early after too many misses
 }
 
-// verdict is what runs say of the limits.
+// verdict of runs on the limits.
 type verdict int
 
 const (
@@ -74,9 +73,9 @@ const (
 	breaks
 )
 
-// Decide runs until it is clear whether the limits hold. They do where another run would keep them 39 times in 40, by the
-// scatter of those that there are: upper ends of prediction intervals. They do not where hardly any run keeps them. Between
-// the two, runs get longer: a queue that is nearly full takes its time to show.
+// Decide runs until it is clear whether the limits hold: another run would keep them with 97.5%, by
+// prediction intervals, or hardly any run keeps them. In between runs get longer, since a queue
+// near saturation takes long to show.
 func (t *Trial) Decide(ctx context.Context) (*Capacity, error) {
 	for {
 		v, err := t.decide(ctx)
@@ -122,10 +121,10 @@ func (t *Trial) decide(ctx context.Context) (verdict, error) {
 	}
 }
 
-// Glance is whether one run holds, which is shorter than those that decide, and what it saw.
+// Glance reports whether one short run holds, and what it saw.
 func (t *Trial) Glance(ctx context.Context) (bool, *Capacity, error) {
 	if !t.Recorded {
-		t.Requests = max(glance, t.Requests*glance/LeastRequests)
+		t.Requests = max(glanceRequests, t.Requests*glanceRequests/LeastRequests)
 	}
 	s, err := t.steady(ctx, t.Seed)
 	if err != nil {
@@ -135,14 +134,14 @@ func (t *Trial) Glance(ctx context.Context) (bool, *Capacity, error) {
 	return s.verdict() == keeps, t.capacity(), nil
 }
 
-// steady is a run that is long enough, for the number of requests that are under way, to tell about a steady state.
+// steady is a run long enough, for the requests in the system, to show a steady state.
 func (t *Trial) steady(ctx context.Context, seed uint64) (*sample, error) {
 	for {
 		s, err := t.run(ctx, t.Rate, seed, true)
 		if err != nil || s.result == nil || t.Recorded || t.Requests >= mostRequests {
 			return s, err
 		}
-		under := s.whole * s.rate
+		under := s.latency * s.rate
 		under = max(min(lifetimes*under, manyRequests), leastLifetimes*under)
 		if float64(t.Requests) >= under && !s.result.Rising() || max(s.all[0], s.all[1]) > clearly {
 			return s, nil
@@ -152,7 +151,7 @@ func (t *Trial) steady(ctx context.Context, seed uint64) (*sample, error) {
 	}
 }
 
-// verdict is what a run says by itself: by those in its middle, unless its end is clearly beyond a limit.
+// verdict of a single run: by its middle, unless the entire run is clearly beyond a limit.
 func (s *sample) verdict() verdict {
 	if max(s.margins[0], s.margins[1]) > 0 || max(s.all[0], s.all[1]) > clearly {
 		return breaks
@@ -160,7 +159,7 @@ func (s *sample) verdict() verdict {
 	return keeps
 }
 
-// judge looks at all runs. Those that break do so as a whole, from their first request to the last, which is kinder to them.
+// judge weighs all runs. Broken ones are judged by all their requests, which is more lenient.
 func (t *Trial) judge() verdict {
 	kept, least := 0, math.Inf(1)
 	for _, s := range t.samples {
@@ -185,19 +184,19 @@ func (t *Trial) judge() verdict {
 	return keeps
 }
 
-// keep tells from how far runs were from a limit whether another keeps it; 0 is on the limit, and less is within it.
+// keep predicts from the margins of runs whether another keeps the limit; at most 0 is within it.
 func keep(m []float64) bool {
 	mean, deviation := meanOf(m)
 	switch {
 	case len(m) < 2:
 		return false
-	case slices.Max(m) <= easily-1:
+	case slices.Max(m) <= clearShare-1:
 		return true
 	}
 	return len(m) >= fewRuns && mean+student(len(m)-1)*deviation*math.Sqrt(1+1/float64(len(m))) <= 0
 }
 
-// meanOf is the mean and the standard deviation.
+// meanOf returns the mean and the standard deviation.
 func meanOf(list []float64) (mean, deviation float64) {
 	n := float64(len(list))
 	for _, v := range list {
@@ -209,7 +208,7 @@ func meanOf(list []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation / max(1, n-1))
 }
 
-// run is one run at a rate. In a hurry, it ends when so many have missed a limit that it cannot hold.
+// run simulates one run; in a hurry, it ends once too many have missed a limit.
 func (t *Trial) run(ctx context.Context, rate float64, seed uint64, hurry bool) (*sample, error) {
 	source, err := t.Source(rate, seed, t.Requests)
 	if err != nil {
@@ -246,7 +245,7 @@ func (t *Trial) run(ctx context.Context, rate float64, seed uint64, hurry bool) 
 	return nil, err
 }
 
-// seen is the time to the first token, and the time per further one; 0 where there is none.
+// seen is the TTFT and the TPOT; 0 where there is none.
 func (e *Ended) seen() [2]float64 {
 	out := [2]float64{e.First - e.Arrival}
 	if e.Output > 1 {
@@ -255,7 +254,7 @@ func (e *Ended) seen() [2]float64 {
 	return out
 }
 
-// sample is what requests saw while as many were under way as usual: of a trace all of them.
+// sample keeps the requests of the steady state, or all of a trace.
 func (t *Trial) sample(all []Ended, r *Result) *sample {
 	first, last := 0, len(all)
 	if !t.Recorded {
@@ -269,7 +268,7 @@ func (t *Trial) sample(all []Ended, r *Result) *sample {
 	for i := first; i < last; i++ {
 		e := &all[i]
 		seen := e.seen()
-		s.whole += (e.Finish - e.Arrival) / float64(last-first)
+		s.latency += (e.Finish - e.Arrival) / float64(last-first)
 		s.ttft = append(s.ttft, seen[0])
 		if e.Output > 1 {
 			s.tpot = append(s.tpot, seen[1])
@@ -286,8 +285,8 @@ func (t *Trial) sample(all []Ended, r *Result) *sample {
 	return s
 }
 
-// margin is how far values are from a limit, 0 being on it: the requests beyond it over those that may be, less 1; of a limit
-// on the mean, by how much of itself the mean is longer.
+// margin is the excess of misses over tolerated ones, as a share of these, or of the mean over its
+// limit; 0 is on the limit.
 func margin(l *workload.Limit, values []float64) float64 {
 	if l.Seconds == 0 || len(values) == 0 {
 		return -1
@@ -305,7 +304,7 @@ func margin(l *workload.Limit, values []float64) float64 {
 	return beyond/float64(len(values))/(1-l.Share) - 1
 }
 
-// marginOf is the same of a distribution.
+// marginOf is the same for a distribution.
 func marginOf(l *workload.Limit, d *Distribution) float64 {
 	switch {
 	case l.Seconds == 0 || d.Weight == 0:

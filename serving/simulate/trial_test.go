@@ -109,7 +109,7 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 	held := 0
 	for i := range times {
 		trial := oneAtATime(s, load/s)
-		trial.Requests, trial.Seed = glance, uint64(1000*i)
+		trial.Requests, trial.Seed = glanceRequests, uint64(1000*i)
 		trial.TTFT = workload.Limit{Share: 0.99, Seconds: 100}
 		got, err := trial.Decide(context.Background())
 		if err != nil {
@@ -131,7 +131,7 @@ func TestLooserLimitsHold(t *testing.T) {
 		limit := workload.Limit{Share: rapid.SampledFrom([]float64{0, 0.5, 0.95, 0.99}).Draw(t, "share"), Seconds: rapid.Float64Range(0.05, 1).Draw(t, "limit")}
 		decide := func(rate, times float64) *Capacity {
 			trial := oneAtATime(0.1, rate)
-			trial.Requests, trial.Runs = glance, 0
+			trial.Requests, trial.Runs = glanceRequests, 0
 			trial.TTFT = limit
 			trial.TTFT.Seconds *= times
 			got, err := trial.Decide(context.Background())

@@ -1,0 +1,66 @@
+package simulate
+
+import (
+	"throughline/deploy"
+)
+
+// move is the transfer of a job's cache between pools.
+type move struct {
+	time     float64
+	job      int32
+	from, to target
+}
+
+// handOver sends the cache of a prompt from a prefill rank to a decode rank; false if the rank
+// itself goes on to decode.
+func (r *run) handOver(k *rank, at int32, t float64) bool {
+	if !r.split() {
+		return false
+	}
+	j := r.jobs.at(at)
+	from := j.home
+	if from.server.pool.Role == deploy.Decode {
+		return false // a preempted request that is recomputed here
+	}
+	k.leave(at)
+	if len(r.decode) == 0 {
+		k.release(j)
+		r.online.lose(at, t)
+		return true
+	}
+	to := r.route(r.decode, &j.Request, &r.turn[1])
+	busy, left := r.Transfer(j.Input)
+	done := max(t+left, r.links[from.rank]+busy, r.links[to.rank]+busy)
+	r.links[from.rank], r.links[to.rank] = done, done
+	m := move{time: done + r.HandoverSeconds, job: at, from: from, to: to}
+	j.home = target{}
+	i := len(r.moves)
+	for i > 0 && r.moves[i-1].time > m.time {
+		i--
+	}
+	r.moves = append(r.moves, move{})
+	copy(r.moves[i+1:], r.moves[i:])
+	r.moves[i] = m
+	return true
+}
+
+// arrived ends a transfer: the first token is out, and the request waits to decode.
+func (r *run) arrived(t float64) {
+	m := r.moves[0]
+	r.moves = append(r.moves[:0], r.moves[1:]...)
+	j := r.jobs.at(m.job)
+	m.from.release(j)
+	r.wake(m.from.server, t)
+	if j.gone {
+		r.forget(m.job, t)
+		return
+	}
+	j.home, j.first, j.last, j.emitted = m.to, t, t, 1
+	r.emit(j, 1, t)
+	if j.emitted >= j.Output {
+		r.finished(m.job, t)
+		return
+	}
+	j.elsewhere, j.sent, j.named = true, true, 0
+	r.give(m.to, m.job, t)
+}
