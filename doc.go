@@ -1,16 +1,15 @@
 // Package throughline predicts how large language models run on hardware, finds the best deployment
 // and explains it: a question goes in, an answer comes out.
 //
-// A [Question] is words for settings, by the names and in the units that the flags of the command line have:
+// A [Question] sets the flags of the command line by name, in their units:
 //
 //	throughline.Question{"model": "Llama-3.1-8B", "system": "H200", "tp": "2"}
 //
-// [Estimate] predicts the deployment that a question fixes and [Explain] says why it is as fast as it is,
-// [Plan] searches for the best deployments, and [Simulate] sends requests through one. Answers are written
-// to JSON with the keys that the commands of the same names write with --json; remarks on the question, which
-// the commands print to standard error, come with them. An error holds everything that is wrong with a
-// question, a line for each problem.
+// [Estimate] predicts the deployment that a question fixes and [Explain] explains its time, [Plan]
+// searches for the best deployments, and [Simulate] sends requests through one. Answers marshal to
+// the JSON that the commands of the same names write with --json, and carry the remarks that those
+// print to standard error. An error holds all problems of a question, a line for each.
 //
-// The package is unstable until the first release: names and types may change. The embedded types lie in
-// internal packages and are for the commands of this module; other programs read the JSON.
+// The package is unstable until the first release. The embedded types lie in internal packages and
+// are for the commands of this module; other programs read the JSON.
 package throughline

@@ -15,16 +15,15 @@ import (
 	"throughline/serving/simulate"
 )
 
-// Question is the words of settings, by their names. A setting without a word is as the commands have it.
+// Question is the words of settings by name; missing ones have the defaults of the commands.
 type Question map[string]string
 
-// Remark is something to know beside an answer: a warning, or a note on a setting without effect.
+// Remark accompanies an answer: a warning, or a note on a setting without effect.
 type Remark = question.Remark
 
-// Option is how a question is asked, besides its words.
+// Option changes how a question is asked, besides its words.
 type Option func(*question.Asked)
 
-// ask reads a question of a command.
 func (q Question) ask(read func(question.Command, map[string]string) *question.Asked, of question.Command, options []Option) *question.Asked {
 	a := read(of, q)
 	for _, o := range options {
@@ -33,9 +32,9 @@ func (q Question) ask(read func(question.Command, map[string]string) *question.A
 	return a
 }
 
-// Estimated is what a deployment does: what its clients see, and the steps behind it.
+// Estimated is what clients of a deployment see, and the steps behind it.
 type Estimated struct {
-	*point.Answer // nil where there is an error
+	*point.Answer // nil after an error
 	Remarks       []Remark
 }
 
@@ -55,11 +54,11 @@ func (e *Estimated) MarshalJSON() ([]byte, error) { return json.Marshal(report.P
 
 // Explained is what a deployment does and why.
 type Explained struct {
-	*explain.Explained // nil where there is an error
+	*explain.Explained // nil after an error
 	Remarks            []Remark
 }
 
-// Explain predicts the deployment that a question fixes and says why it takes its time.
+// Explain predicts the deployment that a question fixes and explains its time.
 func Explain(ctx context.Context, q Question, options ...Option) (*Explained, error) {
 	why, remarks, err := explain.Ask(q.ask(question.AskFixed, question.Explain, options))
 	return &Explained{why, remarks}, cmp.Or(err, ctx.Err())
@@ -70,9 +69,9 @@ func (e *Explained) MarshalJSON() ([]byte, error) {
 	return json.Marshal(report.ExplainedJSON(e.Answer, e.Why))
 }
 
-// Plans is a search for deployments and, when it is over, what it found.
+// Plans is a search for deployments and, once run, its result.
 type Plans struct {
-	*advice.Plans // nil where there is an error
+	*advice.Plans // nil after an error
 	Remarks       []Remark
 }
 
@@ -94,9 +93,9 @@ func NewPlans(q Question, options ...Option) (*Plans, error) {
 // MarshalJSON writes the keys of throughline plan.
 func (p *Plans) MarshalJSON() ([]byte, error) { return json.Marshal(report.AdviceJSON(p.Plans)) }
 
-// Simulation is requests that are to be sent through a deployment.
+// Simulation is requests to send through a deployment.
 type Simulation struct {
-	*point.Simulation // nil where there is an error
+	*point.Simulation // nil after an error
 	Remarks           []Remark
 }
 
@@ -106,9 +105,9 @@ func NewSimulation(q Question, options ...Option) (*Simulation, error) {
 	return &Simulation{m, remarks}, err
 }
 
-// Simulated is what became of the requests of a simulation.
+// Simulated is the outcome of a simulation.
 type Simulated struct {
-	*simulate.Result // nil where there is an error
+	*simulate.Result // nil after an error
 	Remarks          []Remark
 }
 

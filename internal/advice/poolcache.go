@@ -14,8 +14,8 @@ import (
 	"throughline/serving"
 )
 
-// poolCache caches the pools of a mode. They do not depend on the number of processors, so a search for
-// the fewest processors bounds each pool once.
+// poolCache caches the pools of a mode. They do not depend on the number of processors, so a search
+// for the fewest processors bounds each pool once.
 type poolCache struct {
 	*adviser
 	mode      Mode

@@ -53,8 +53,8 @@ type namedLayout struct {
 	overlap        plan.Overlap
 }
 
-// namedLayouts lists tensor parallelism within a node and over two, expert parallelism of data-parallel
-// ranks on one node and more, and half of the GPUs for prefill.
+// namedLayouts lists tensor parallelism within a node and over two, expert parallelism of
+// data-parallel ranks on one node and more, and half of the GPUs for prefill.
 func namedLayouts(experts bool, gpus int, mode Mode) []namedLayout {
 	var all []namedLayout
 	for tp := 1; tp <= 16; tp *= 2 {

@@ -230,8 +230,9 @@ type bounded struct {
 	most []float64
 }
 
-// visitContenders visits the contenders whose pools can beat the best under some limit. All processors that
-// do not decode prefill, since more prefill never hurts. The visitor may raise beat.
+// visitContenders visits the contenders whose pools can beat the best under some limit. All
+// processors that do not decode prefill, since more prefill never hurts. The visitor may raise
+// beat.
 func (f *field) visitContenders(beat []float64, visit func(c contender, rates []float64)) {
 	rates := make([]float64, len(f.limits))
 	for _, i := range f.dense {

@@ -407,7 +407,7 @@ func noun(t reflect.Type) string {
 	}
 }
 
-// NotOneLine is what is wrong with a name that would break the lines it is printed on; nil: nothing.
+// NotOneLine returns what is wrong with a name that would break the line it is printed on, or nil.
 func NotOneLine(name string) error {
 	if strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsGraphic(c) }) {
 		return fmt.Errorf("must be one line of characters that can be printed, not %q", name)

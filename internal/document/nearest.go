@@ -98,7 +98,7 @@ func distance(a, b string) int {
 
 func abs(n int) int { return max(n, -n) }
 
-// Spelled is the one of the allowed words that a word is but for the case of its letters, and the word itself where it is none, or several.
+// Spelled returns the only allowed word that equals word ignoring case, or word itself.
 func Spelled(word string, allowed []string) string {
 	found := word
 	for _, a := range allowed {

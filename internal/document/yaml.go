@@ -16,9 +16,8 @@ import (
 )
 
 // ParseYAML reads src as [Parse] does; a name that ends in .yaml or .yml makes it YAML. Plain true,
-// false, null, ~ and numbers as JSON writes them are what they say; everything else is text, so that
-// a version 08, a date or a yes stays as it was written. Aliases are read; tags are refused, and so
-// are several documents in a file.
+// false, null, ~ and JSON numbers are what they say; everything else is text, so that a version 08,
+// a date or a yes stays as written. Aliases are read; tags and multiple documents are rejected.
 func ParseYAML(name string, src []byte) *File {
 	if ext := strings.ToLower(filepath.Ext(name)); ext != ".yaml" && ext != ".yml" {
 		return Parse(name, src)
@@ -75,8 +74,8 @@ func (f *File) yamlError(err error) *note {
 	return &note{f.source.lines[min(max(line, 1), len(f.source.lines))-1], message}
 }
 
-// yamlHints say in the words of a person what usually is behind an error of the library. Some of its
-// lines are those where the value began that could not be ended.
+// yamlHints explains the usual causes of the library's errors. Some of its lines are those where an
+// unterminated value began.
 var yamlHints = map[string]string{
 	"found character that cannot start any token":    "a tab indents the line, or a text that begins with @ or ` needs quotes",
 	"mapping values are not allowed in this context": "a text with a colon and a blank in it needs quotes, or the line is indented too far",

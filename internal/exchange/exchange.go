@@ -1,5 +1,5 @@
-// Package exchange says how long communication libraries take to send tokens to the processors of their experts and to bring
-// back the results, for every number of processors and tokens that is asked for.
+// Package exchange predicts how long communication libraries take to send tokens to the processors
+// of their experts and to bring back the results.
 package exchange
 
 import (
@@ -13,15 +13,15 @@ import (
 	"throughline/plan"
 )
 
-// Question is what is asked.
+// Question selects what to predict.
 type Question struct {
 	Libraries []*collective.Library
 	Ranks     []int // of an expert group
 	Tokens    []int // of one of them
 	System    *hardware.System
 	Model     *model.Model
-	Fabric    string  // network between nodes; empty: the usual one
-	Dispatch  float64 // bytes of an element on the way to the experts, 0: what the library sends
+	Fabric    string  // network between nodes; empty: the default
+	Dispatch  float64 // bytes of an element on the way to the experts; 0: what the library sends
 	Combine   float64 // and back
 }
 
@@ -35,14 +35,14 @@ type Row struct {
 	Basis         cost.Level // what the times rest on
 }
 
-// Direction is the time of one direction: the mean over ranks and the slowest rank, each with its standard deviation between
-// rounds.
+// Direction is the time one way: of the mean rank and the slowest, each with its standard deviation
+// between rounds.
 type Direction struct {
 	Mean, MeanDeviation       float64
 	Slowest, SlowestDeviation float64
 }
 
-// Total is the time of the slowest ranks both ways.
+// Total returns the time of the slowest ranks both ways.
 func (r *Row) Total() float64 { return r.Dispatch.Slowest + r.Combine.Slowest }
 
 // Rows answers a question, library by library.
@@ -87,8 +87,8 @@ func (q *Question) row(l *collective.Library, ranks, tokens int) (Row, error) {
 	return r, nil
 }
 
-// seconds is the time of one direction on the mean rank, and what it rests on: kernels that were measured on the system where
-// the mode has some, the network where it is a collective, else the terms of the mode.
+// seconds returns the time of one direction on the mean rank, and its basis: kernels measured on
+// the system if the mode has some, the network for a collective, else the terms of the mode.
 func (q *Question) seconds(l *collective.Library, m *collective.Mode, direction int, f collective.Format, ranks, tokens int) (float64, cost.Level, error) {
 	e := &q.Model.Experts
 	hidden := float64(q.Model.Hidden)
@@ -135,7 +135,7 @@ func (q *Question) seconds(l *collective.Library, m *collective.Mode, direction 
 // bytesPerGB as in the data of libraries.
 const bytesPerGB = 1e9
 
-// driven is the system with its networks between nodes driven by a library.
+// driven returns the system with a library driving its networks between nodes.
 func (q *Question) driven(library string) hardware.System {
 	s := *q.System
 	s.Networks = append([]hardware.Network(nil), s.Networks...)

@@ -6,8 +6,8 @@ import (
 	"throughline/internal/table"
 )
 
-// Columns are those of files. What follows the total is not in the tables that people pass around: the deviations, and what the
-// times rest on.
+// Columns are those of files, in the order of tables in common use, then the deviations and the
+// basis.
 var Columns = []table.Column[*Row]{
 	{Name: "library", Value: func(r *Row) any { return r.Library }},
 	{Name: "ep", Kind: table.Count, Value: func(r *Row) any { return r.Ranks }},
@@ -25,15 +25,15 @@ var Columns = []table.Column[*Row]{
 	{Name: "basis", Rank: 3, Value: func(r *Row) any { return r.Basis.String() }},
 }
 
-// Shown are the columns that people see, where deviations stand behind their means.
+// Shown are the columns for people, where deviations follow their means.
 var Shown = []string{"library", "mode", "ep", "tokens", "dispatch_avg_ms", "dispatch_max_ms", "combine_avg_ms", "combine_max_ms", "total_ms", "basis"}
 
-// millis is a column of times, in seconds until then.
+// millis is a column of times in milliseconds.
 func millis(name, title string, seconds func(*Row) float64) table.Column[*Row] {
 	return table.Column[*Row]{Name: name, Title: title, Kind: table.Number, Format: "%.3f", Value: func(r *Row) any { return 1e3 * seconds(r) }}
 }
 
-// spread is such a column of times that people see with their deviation.
+// spread is such a column that shows people the deviation, too.
 func spread(name, title string, rank int, seconds func(*Row) (float64, float64)) table.Column[*Row] {
 	c := millis(name, title, func(r *Row) float64 { v, _ := seconds(r); return v })
 	c.Left, c.Rank = true, rank

@@ -1,4 +1,5 @@
-// Package fitted is the file of what measurements of one deployment correct in its predictions.
+// Package fitted is the file of corrections that measured runs make to the predictions of a
+// deployment.
 package fitted
 
 import (
@@ -12,8 +13,8 @@ import (
 	"throughline/op"
 )
 
-// File is the format. Tags drive the strict decoder, the JSON Schema and the key list in docs/formats.md. The bounds leave
-// room for any correction of a prediction that means something; beyond them lie runs of something else.
+// File is the format. Tags drive the strict decoder, the JSON Schema and the key list in
+// docs/formats.md. Corrections beyond the bounds mean that the runs are of something else.
 type File struct {
 	Model   string   `json:"model" required:"true" nonempty:"true" doc:"name of the model whose runs were measured"`
 	System  string   `json:"system" required:"true" nonempty:"true" doc:"name of the system that they ran on; of a decode pool that"`
@@ -64,7 +65,7 @@ func Of(d *deploy.Deployment, f *deploy.Fit, lengths [][2]int, runs int, source 
 	}
 }
 
-// rounded is a number with so many digits: more would say more than was measured.
+// rounded keeps the digits that the measurement supports.
 func rounded(x float64, digits int) float64 {
 	if x == 0 {
 		return 0
@@ -73,30 +74,31 @@ func rounded(x float64, digits int) float64 {
 	return math.Round(x*unit) / unit
 }
 
-// Write is the file as text.
+// Write returns the file as text.
 func (f *File) Write() ([]byte, error) {
 	src, err := json.MarshalIndent(f, "", "  ")
 	return append(src, '\n'), err
 }
 
-// Elsewhere is what holds of a correction for requests of other lengths: chosen by cross-validation over the deployments of
-// aiconfigurator's silicon_sample.csv (throughline validate serving --from-one-point).
+// Elsewhere is the share of a correction that applies to requests of other lengths: chosen by
+// cross-validation over the deployments of aiconfigurator's silicon_sample.csv (throughline
+// validate serving --from-one-point).
 var Elsewhere = deploy.Shares{Decode: 1, Prefill: 0.7, First: 0.7}
 
-// Left is what is left of a correction at some distance from lengths that were measured, if so much is at twice or half as
-// long, and beyond.
+// Left returns the share of a correction at a distance from measured lengths; elsewhere applies at
+// a factor of two and beyond.
 func Left(distance float64, elsewhere deploy.Shares) deploy.Shares {
 	left := func(there float64) float64 { return 1 - (1-there)*min(1, distance/math.Ln2) }
 	return deploy.Shares{Decode: left(elsewhere.Decode), Prefill: left(elsewhere.Prefill), First: left(elsewhere.First)}
 }
 
-// Distance is how far lengths are from others: the larger logarithm of the ratios of inputs and of outputs.
+// Distance is the larger logarithm of the ratios of inputs and of outputs.
 func Distance(a, b [2]int) float64 {
 	ratio := func(i int) float64 { return math.Abs(math.Log(float64(a[i]) / float64(b[i]))) }
 	return max(ratio(0), ratio(1))
 }
 
-// Fit is what predictions are corrected by, of requests with so many tokens in and out.
+// Fit returns the correction of requests with these lengths.
 func (f *File) Fit(input, output int) deploy.Fit {
 	whole := deploy.Fit{Engine: f.Engine, Plans: f.Plan, Source: f.Words(), Decode: f.Decode, Prefill: f.Prefill, First: f.First / 1e3, Wave: f.Wave / 1e3}
 	distance := math.Inf(1)
@@ -106,7 +108,7 @@ func (f *File) Fit(input, output int) deploy.Fit {
 	return whole.Faded(Left(distance, Elsewhere))
 }
 
-// Words say what was measured.
+// Words describes what was measured.
 func (f *File) Words() string {
 	runs := "1 run"
 	if f.Runs != 1 {
@@ -122,7 +124,8 @@ func (f *File) Words() string {
 	return fmt.Sprintf("%s (%s tokens)", runs, strings.Join(lengths, ", "))
 }
 
-// Mismatch says in what a deployment differs from the one that was measured, plans apart; empty: in nothing.
+// Mismatch tells how a deployment differs from the measured one, apart from plans; empty: it does
+// not.
 func (f *File) Mismatch(model, system, weights string) string {
 	var out []string
 	for _, c := range []struct{ what, measured, asked string }{{"model", f.Model, model}, {"system", f.System, system}, {"weights", f.Weights, weights}} {

@@ -16,18 +16,18 @@ import (
 	"throughline/workload"
 )
 
-// attentions are the names of the kinds of attention, as model files have them.
+// attentions are the names of attention kinds in model files.
 var attentions = map[model.AttentionKind]string{
 	model.MultiHead: "multi-head", model.MultiQuery: "multi-query", model.GroupQuery: "group-query", model.Latent: "mla",
 	model.GatedDelta: "gated-delta", model.Lightning: "lightning",
 }
 
-// Quantization is the bits of numbers, as in W8A8 KV8.
+// Quantization returns the bits of numbers, as in W8A8 KV8.
 func Quantization(p *plan.Precision) string {
 	return fmt.Sprintf("W%gA%g KV%g", 8*p.Weight, 8*p.Activation, 8*p.Cache)
 }
 
-// Of is the row of a deployment under a load: by simulating requests, or by what was predicted where there are none.
+// Of returns the row of a deployment under a load, simulated or, without requests, predicted.
 func Of(ctx context.Context, d *deploy.Deployment, load workload.Load, seen *serving.Prediction, requests *workload.Traffic) (Row, error) {
 	options, err := simulate.Of(d, load.Lengths, &simulate.Settings{Routing: deploy.RoundRobin})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package rawdata is the sheet in which benchmarks of serving engines are kept: a row per run, with how the engine was launched
-// and what was seen. Rows come from simulations of predicted deployments, and from tables of measured ones.
+// Package rawdata is the sheet of serving benchmarks: a row per run, with how the engine was
+// launched and what was seen, simulated or measured.
 package rawdata
 
 import (
@@ -16,7 +16,7 @@ import (
 	"throughline/internal/table"
 )
 
-// Row is a run, a value for each column: nil where it is not known.
+// Row is a run, with a value per column; nil: unknown.
 type Row []any
 
 // Column is one of the sheet.
@@ -28,7 +28,7 @@ type Column struct {
 	aka  []string // in tables of measurements
 }
 
-// Source says where the values of a row come from.
+// Source is the origin of the values of a row.
 const (
 	Simulated = "simulated"
 	Estimated = "estimated"
@@ -78,7 +78,7 @@ var Sheet = func() (out []table.Column[Row]) {
 	return out
 }()
 
-// Set sets a value by the name of its column.
+// Set sets a value by column name.
 func (r Row) Set(name string, v any) {
 	r[slices.IndexFunc(Columns, func(c Column) bool { return c.Name == name })] = v
 }
@@ -86,27 +86,27 @@ func (r Row) Set(name string, v any) {
 // NewRow is an empty one.
 func NewRow() Row { return make(Row, len(Columns)) }
 
-// plainName is a name as it is compared: without case, spaces and underscores.
+// plainName drops case, spaces and underscores for comparison.
 func plainName(name string) string {
 	return strings.NewReplacer(" ", "", "_", "", "-", "").Replace(strings.ToLower(name))
 }
 
-// columnOf is the column that a table calls so, or -1.
+// columnOf returns the index of a column by any of its names, or -1.
 func columnOf(name string) int {
 	return slices.IndexFunc(Columns, func(c Column) bool {
 		return slices.ContainsFunc(append([]string{c.Name}, c.aka...), func(known string) bool { return plainName(known) == plainName(name) })
 	})
 }
 
-// Read reads a table of measured runs. Columns that the sheet does not have are left out; where two say the same, the first
-// that is not empty counts.
+// Read reads a table of measured runs and ignores other columns; of several columns with the same
+// meaning, the first non-empty one counts.
 func Read(src io.Reader, name string) ([]Row, error) {
 	r := csvfile.NewReader(src, csvfile.Kept)
 	header, err := r.Read()
 	if err != nil {
 		return nil, &document.Error{Problems: []document.Problem{{File: name, Message: "no table: " + err.Error()}}}
 	}
-	header = slices.Clone(header) // the next row takes its place
+	header = slices.Clone(header) // the next row reuses it
 	at := make([]int, len(header))
 	known := 0
 	for i, title := range header {
@@ -158,7 +158,7 @@ func names() []string {
 	return out
 }
 
-// SetText sets a value by a name of its column, from text.
+// SetText sets a value by column name, from text.
 func (r Row) SetText(name, text string) error {
 	i := columnOf(name)
 	if i < 0 {
@@ -176,7 +176,7 @@ func (r Row) SetText(name, text string) error {
 	return nil
 }
 
-// Get is a value by the name of its column.
+// Get returns a value by column name.
 func (r Row) Get(name string) any {
 	return r[slices.IndexFunc(Columns, func(c Column) bool { return c.Name == name })]
 }

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// archive packs the parts of a workbook in the order of their names, so that the same runs give the same bytes. Until then it
-// holds them as they are compressed.
+// archive packs the parts of a workbook in the order of their names, so that equal runs give equal
+// bytes. Until then it holds them compressed.
 type archive struct {
 	out   io.Writer
 	parts []*part
@@ -33,7 +33,7 @@ type part struct {
 func (a *archive) Create(name string) (io.Writer, error) {
 	p := &part{name: name}
 	var err error
-	// Faster by half than the usual level, and a tenth larger.
+	// Half the time of the default level, and a tenth larger.
 	p.packer, err = flate.NewWriter(&p.packed, flate.BestSpeed)
 	a.parts = append(a.parts, p)
 	if name == contentTypes {
@@ -52,7 +52,7 @@ const contentTypes = "[Content_Types].xml"
 
 var aDefault = regexp.MustCompile(`<Default [^>]*></Default>`)
 
-// ordered writes the list of types with those by extension in order: they come in the order of a map.
+// ordered sorts the list of types by extension, which comes in the order of a map.
 type ordered struct{ *part }
 
 func (o *ordered) Write(b []byte) (int, error) {
@@ -67,7 +67,7 @@ func (o *ordered) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// AddFS is of no use here.
+// AddFS is unused.
 func (a *archive) AddFS(fs.FS) error { return errors.ErrUnsupported }
 
 // Close writes the archive.

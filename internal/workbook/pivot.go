@@ -10,7 +10,7 @@ import (
 	"throughline/op"
 )
 
-// pivots are the best runs by what is asked (model, lengths, limits) and what it runs on.
+// pivots are the best runs by question (model, lengths, limits) and hardware.
 type pivots struct {
 	rows    []question
 	columns []string // systems and processors
@@ -31,10 +31,9 @@ type place struct {
 	system string
 }
 
-// best is the run with the highest throughput of a place.
+// best is the highest throughput of a cell.
 type best struct{ whole, card float64 }
 
-// add notes a run.
 func (p *pivots) add(r *result.Record) {
 	if p.best == nil {
 		p.best, p.seen, p.systems = map[place]best{}, map[question]bool{}, map[string]bool{}
@@ -55,7 +54,7 @@ func (p *pivots) add(r *result.Record) {
 	p.best[at] = best{max(b.whole, r.Tokens()), max(b.card, r.Tokens()/float64(r.Cards))}
 }
 
-// limits are the latency limits in words.
+// limits formats the latency limits.
 func limits(r *result.Record) string {
 	text := ""
 	for _, l := range []struct {
@@ -76,7 +75,7 @@ func limits(r *result.Record) string {
 	return text
 }
 
-// system is what a run runs on: the chips of both phases, and how many there are.
+// system names what a run runs on: the chips of both phases, and their count.
 func system(r *result.Record) string {
 	prefill, decode := r.Sides[op.Prefill], r.Sides[op.Decode]
 	switch {
@@ -95,7 +94,6 @@ const (
 	mostSystems = excelize.MaxColumns - pivotKeys
 )
 
-// writePivots writes both.
 func (w *Workbook) writePivots() error {
 	for _, sheet := range []struct {
 		name, title string
@@ -160,7 +158,7 @@ func (w *Workbook) writePivot(sheet, title string, value func(best) float64) err
 // shares are the titles of the charts of steps.
 var shares = [op.PhaseCount]string{op.Prefill: "prefill step: where the time goes, by run", op.Decode: "decode step: where the time goes, by run"}
 
-// writeCharts draws what the pivots say, and where the time of the first runs goes.
+// writeCharts draws the pivots, and where the time of the first runs goes.
 func (w *Workbook) writeCharts() error {
 	landscape, once := "landscape", 1
 	if err := w.file.SetPageLayout(ChartSheet, &excelize.PageLayoutOptions{Orientation: &landscape, FitToWidth: &once}); err != nil {

@@ -8,7 +8,7 @@ import (
 	"throughline/internal/table"
 )
 
-// WriteTable writes a workbook of one sheet, of which some columns stay in view.
+// WriteTable writes a workbook of one sheet, with frozen columns.
 func WriteTable[T any](out io.Writer, name string, frozen int, t *table.Table[T]) error {
 	w := &Workbook{file: excelize.NewFile()}
 	defer w.Close()
@@ -34,7 +34,7 @@ func WriteTable[T any](out io.Writer, name string, frozen int, t *table.Table[T]
 	return w.send(out)
 }
 
-// sheet is one that is written row by row.
+// sheet is written row by row.
 type sheet[T any] struct {
 	*excelize.StreamWriter
 	columns []table.Column[T]
@@ -51,7 +51,6 @@ func newSheet[T any](w *Workbook, name string, frozen int, columns []table.Colum
 	return &sheet[T]{StreamWriter: s, columns: columns}, err
 }
 
-// Add writes a row.
 func (s *sheet[T]) Add(row T) error {
 	s.rows++
 	s.cells = s.cells[:0]
@@ -61,5 +60,4 @@ func (s *sheet[T]) Add(row T) error {
 	return s.SetRow(rowName(1+s.rows), s.cells)
 }
 
-// Close ends the sheet.
 func (s *sheet[T]) Close() error { return s.Flush() }

@@ -1,5 +1,5 @@
-// Package workbook writes results as a spreadsheet: what people sort, filter and chart. Sheets with a row per run are written as
-// the runs come; a workbook of ten thousand runs takes the memory of one of a thousand.
+// Package workbook writes results as a spreadsheet. Sheets with a row per run are streamed, so that
+// ten thousand runs take the memory of a thousand.
 package workbook
 
 import (
@@ -29,8 +29,8 @@ const (
 
 // Limits of spreadsheets, and of what people read in them.
 const (
-	MostRuns   = 200_000 // of which the long sheet still has less than the 4 GiB that archives without extensions hold
-	mostWide   = 1000    // runs of the wide sheet: its cells are kept until the last run is known
+	MostRuns   = 200_000 // keeps the long sheet below the 4 GiB of archives without extensions
+	mostWide   = 1000    // runs of the wide sheet, whose cells are kept until the last run
 	mostSeries = 12      // of a chart
 	mostShown  = 40      // categories of a chart
 )
@@ -53,7 +53,7 @@ type Workbook struct {
 	with   []result.Category
 }
 
-// New is a workbook of no runs, with categories that tables have on request.
+// New is an empty workbook; with lists optional categories to include.
 func New(with ...result.Category) (*Workbook, error) {
 	w := &Workbook{file: excelize.NewFile(), fields: result.Long(with...), tables: result.Tables(with...), with: with}
 	for i, name := range []string{WholeSheet, CardSheet, ChartSheet, WideSheet, LongSheet, RawSheet, FieldsSheet} {
@@ -79,7 +79,6 @@ func New(with ...result.Category) (*Workbook, error) {
 	return w, err
 }
 
-// headerStyle is that of titles.
 func headerStyle(f *excelize.File) (int, error) {
 	return f.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}, Fill: excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"DDE6F0"}}})
 }
@@ -91,7 +90,7 @@ func withUnit(name, unit string) string {
 	return name + " (" + unit + ")"
 }
 
-// stream starts a sheet that is written row by row, with a header and so many columns that stay in view.
+// stream starts a sheet that is written row by row, with a header and frozen columns.
 func (w *Workbook) stream(sheet string, frozen int, width float64, titles []any) (*excelize.StreamWriter, error) {
 	s, err := w.file.NewStreamWriter(sheet)
 	if err != nil {
@@ -117,7 +116,7 @@ func (w *Workbook) stream(sheet string, frozen int, width float64, titles []any)
 // rowName is the first cell of a row.
 func rowName(row int) string { return "A" + strconv.Itoa(row) }
 
-// cell is a value as a spreadsheet has it. Texts stay texts, whatever they begin with: nothing is a formula.
+// cell converts a value; texts stay texts, so that nothing becomes a formula.
 func cell(v any) any {
 	if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
 		return nil
@@ -160,7 +159,7 @@ func (w *Workbook) Add(r *result.Record) error {
 // AddRaw adds a row to the raw data.
 func (w *Workbook) AddRaw(row rawdata.Row) error { return w.raw.Add(row) }
 
-// rawOf is what a run without an engine has of a row of raw data; nil where it has no plan.
+// rawOf returns the raw data of a run without an engine, or nil without a plan.
 func rawOf(r *result.Record) rawdata.Row {
 	decode := r.Sides[op.Decode]
 	if !r.Complete || decode == nil {
@@ -189,15 +188,14 @@ func (w *Workbook) Write(out io.Writer) error {
 	return w.send(out)
 }
 
-// send writes the archive.
 func (w *Workbook) send(out io.Writer) error {
-	// What the library asks for as a buffer stays empty: the archive goes where it is wanted.
+	// The buffer that the library wants stays empty: the archive goes straight to out.
 	w.file.SetZipWriter(func(io.Writer) excelize.ZipWriter { return &archive{out: out} })
 	_, err := w.file.WriteTo(io.Discard)
 	return err
 }
 
-// Close removes what the workbook has left on disk.
+// Close removes what the workbook left on disk.
 func (w *Workbook) Close() error { return w.file.Close() }
 
 // writeWide writes a row for each field: table, category, name, unit, and the runs.
@@ -228,7 +226,7 @@ func (w *Workbook) writeWide() error {
 	return s.Flush()
 }
 
-// writeFields says what the columns mean.
+// writeFields documents the columns.
 func (w *Workbook) writeFields() error {
 	s, err := w.stream(FieldsSheet, 2, 30, []any{"sheet", "column", "type", "unit", "category", "meaning"})
 	if err != nil {

@@ -1,2 +1,3 @@
-// Package sample compares the program with the published sample of the reference tool, cell by cell.
+// Package sample compares the program with the published sample of the reference tool, cell by
+// cell.
 package sample

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Answer is what the program said to one command.
+// Answer is the output of one command.
 type Answer struct {
 	Asked  string          `json:"asked"`
 	Code   int             `json:"code"`
@@ -23,7 +23,7 @@ type Answer struct {
 	Answer json.RawMessage `json:"answer,omitempty"`
 }
 
-// asker asks about one thing, in a folder of its own, and keeps the answers.
+// asker asks about one subject in its own folder, and keeps the answers.
 type asker struct {
 	ctx     context.Context
 	program string
@@ -33,9 +33,9 @@ type asker struct {
 	cpu     time.Duration // that the program has taken
 }
 
-// ask runs a command of the program in the folder and keeps its answer under its name. asked is
-// the question for people.
-func (a *asker) ask(command, asked string, args ...string) (*Answer, []byte) {
+// ask runs a command of the program in the folder and keeps its answer; words is the question for
+// people.
+func (a *asker) ask(command, words string, args ...string) (*Answer, []byte) {
 	cmd := exec.CommandContext(a.ctx, a.program, args...)
 	var out, said bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr = a.dir, &out, &said
@@ -50,7 +50,7 @@ func (a *asker) ask(command, asked string, args ...string) (*Answer, []byte) {
 		panic(failure{a.ctx.Err()})
 	}
 	a.cpu += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	answer := &Answer{Asked: strings.TrimSpace(command + " " + asked), Code: cmd.ProcessState.ExitCode(), Said: lines(said.String())}
+	answer := &Answer{Asked: strings.TrimSpace(command + " " + words), Code: cmd.ProcessState.ExitCode(), Said: lines(said.String())}
 	a.keep(command, answer)
 	switch compact := new(bytes.Buffer); {
 	case slices.Contains(args, "--csv"):
@@ -58,7 +58,7 @@ func (a *asker) ask(command, asked string, args ...string) (*Answer, []byte) {
 	case !slices.Contains(args, "--json"):
 		answer.Answer = marshal(lines(out.String()))
 	case json.Compact(compact, out.Bytes()) == nil:
-		answer.Answer = compact.Bytes() // what is refused is said on the other stream
+		answer.Answer = compact.Bytes() // refusals are on the other stream
 	}
 	return answer, out.Bytes()
 }
@@ -66,7 +66,6 @@ func (a *asker) ask(command, asked string, args ...string) (*Answer, []byte) {
 // separator stands between the name of a question and the command in the key of an answer.
 const separator = " | "
 
-// keep puts an answer among those of the question.
 func (a *asker) keep(command string, answer *Answer) {
 	key := a.name + separator + command
 	if a.answers[key] != nil {
@@ -75,7 +74,7 @@ func (a *asker) keep(command string, answer *Answer) {
 	a.answers[key] = answer
 }
 
-// failure is an error of this program, not one that the other gives as its answer.
+// failure is an error of this program, not an answer of the other.
 type failure struct{ error }
 
 func (a *asker) path(name string) string { return filepath.Join(a.dir, name) }
@@ -105,13 +104,13 @@ func lines(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// question is something that several commands are asked.
+// question is asked of several commands.
 type question struct {
 	name string
 	ask  func(*asker)
 }
 
-// ask asks a program all questions, several at a time. It tells the time that the program computed.
+// ask asks a program all questions concurrently, and returns its processor time.
 func ask(ctx context.Context, program string, workers int, only string) (all Answers, cpu time.Duration, err error) {
 	program, err = filepath.Abs(program)
 	if err != nil {
@@ -155,8 +154,8 @@ func ask(ctx context.Context, program string, workers int, only string) (all Ans
 	return all, cpu, context.Cause(ctx)
 }
 
-// run asks one question in a folder in which paths are the same on any machine: the
-// repository's files, and measurements beside it.
+// run asks one question in a folder whose paths are the same on any machine: the repository's
+// files, and measurements beside it.
 func (a *asker) run(q question, scratch string) (err error) {
 	defer func() {
 		switch f := recover().(type) {

@@ -14,11 +14,11 @@ import (
 const (
 	drawn = 300
 	seed  = 20260101
-	// traced and planned: every so many drawn deployments have a timeline, or are planned, too.
+	// traced and planned: one in this many drawn deployments also has a timeline, or a plan.
 	traced, planned = 6, 10
 )
 
-// allQuestions are all of them, those that take longest first.
+// allQuestions returns the slowest ones first.
 func allQuestions() []question {
 	out := fixedQuestions()
 	for i, line := range questions.Plans() {
@@ -33,9 +33,9 @@ func allQuestions() []question {
 	return out
 }
 
-// deployment asks all commands about a deployment in words.
+// deployment asks all commands about a deployment.
 func (a *asker) deployment(d *questions.Deployment, traced bool) {
-	asked := d.Asked()
+	settings := d.AllSettings()
 	files := []string{"--op-details=ops.csv"}
 	if traced {
 		files = append(files, "--trace-out=trace.json")
@@ -43,41 +43,41 @@ func (a *asker) deployment(d *questions.Deployment, traced bool) {
 	args := func(command string, s questions.Settings, more ...string) []string {
 		return append(append([]string{command, "--json"}, s.Args()...), more...)
 	}
-	a.ask("estimate", asked.String(), args("estimate", asked, files...)...)
+	a.ask("estimate", settings.String(), args("estimate", settings, files...)...)
 	a.keepFile("operators", "ops.csv", func(src []byte) json.RawMessage { return rows(src, nil) })
 	if traced {
 		a.keepFile("timeline", "trace.json", timeline)
 	}
-	steps := asked.Without("concurrency")
+	steps := settings.Without("concurrency")
 	a.ask("estimate steps", steps.String(), args("estimate", steps, "--phase=both")...)
-	a.ask("explain", asked.String(), args("explain", asked)...)
+	a.ask("explain", settings.String(), args("explain", settings)...)
 	const measured = "--measured=tpot=25ms,ttft=600ms"
-	a.ask("compare", asked.String(), args("compare", asked, measured)...)
+	a.ask("compare", settings.String(), args("compare", settings, measured)...)
 	a.ask("simulate", d.ToSimulate().String(), args("simulate", d.ToSimulate())...)
-	a.files(d, asked.String())
+	a.files(d, settings.String())
 }
 
 // files asks the commands that read a deployment from a file.
-func (a *asker) files(d *questions.Deployment, asked string) {
+func (a *asker) files(d *questions.Deployment, words string) {
 	table := d.ServingTable()
-	a.validate("validate serving", asked, table, "serving", a.write("runs.csv", []byte(table)))
-	a.ask("run", asked, "run", "--json", "--assume=physical", "-c", a.writeJSON("runtime.json", d.RuntimeFile()))
-	answer, _ := a.ask("matrix", asked, "matrix", "--json", "-c", a.writeJSON("matrix.json", d.MatrixFile()), "-o", "results")
+	a.validate("validate serving", words, table, "serving", a.write("runs.csv", []byte(table)))
+	a.ask("run", words, "run", "--json", "--assume=physical", "-c", a.writeJSON("runtime.json", d.RuntimeFile()))
+	answer, _ := a.ask("matrix", words, "matrix", "--json", "-c", a.writeJSON("matrix.json", d.MatrixFile()), "-o", "results")
 	answer.Answer = predictions(answer.Answer)
-	// How processes start and end is no answer.
+	// Messages about processes are not part of an answer.
 	answer.Said = slices.DeleteFunc(answer.Said, func(line string) bool { return !strings.Contains(line, ": ") || strings.HasPrefix(line, "[") })
 }
 
-// keepFile keeps a file that the last command wrote, if it did.
+// keepFile keeps a file that the last command wrote, if any.
 func (a *asker) keepFile(command, name string, read func([]byte) json.RawMessage) {
 	if src, err := os.ReadFile(a.path(name)); err == nil {
 		a.keep(command, &Answer{Asked: command, Answer: read(src)})
 	}
 }
 
-// validate asks for the totals of a table of measurements, and for what is predicted of each row.
-func (a *asker) validate(command, asked, table string, args ...string) {
-	a.ask(command, asked, append(append([]string{"validate"}, args...), "--out=predicted.csv")...)
+// validate asks for the totals of a table of measurements, and for the prediction of each row.
+func (a *asker) validate(command, words, table string, args ...string) {
+	a.ask(command, words, append(append([]string{"validate"}, args...), "--out=predicted.csv")...)
 	a.keepFile(command+" rows", "predicted.csv", func(src []byte) json.RawMessage { return rows(src, header(table)) })
 }
 
@@ -100,7 +100,7 @@ func (a *asker) plan(q questions.Settings) {
 	a.files(answer.first(), first)
 }
 
-// planAnswer is what is read of the answer of plan.
+// planAnswer is the relevant part of the answer of plan.
 type planAnswer struct {
 	Question map[string]string
 	Ranked   []struct {
@@ -114,7 +114,7 @@ type planAnswer struct {
 	}
 }
 
-// first is the deployment of the first row.
+// first returns the deployment of the first row.
 func (p *planAnswer) first() *questions.Deployment {
 	row := &p.Ranked[0]
 	d := &questions.Deployment{Decode: row.Decode.Layout}

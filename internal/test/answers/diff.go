@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// difference is one value of an answer that is not what it was.
+// difference is one changed value of an answer.
 type difference struct {
 	key, command  string // of the answer
 	path          string // of the value in the answer
@@ -28,7 +28,6 @@ type differences struct {
 
 func (d *differences) moved() bool { return len(d.list) > 0 }
 
-// compare finds what has moved.
 func compare(before, after Answers, tolerance float64) *differences {
 	d := &differences{tolerance: tolerance, perCommand: map[string]int{}}
 	keys := maps.Clone(before)
@@ -58,7 +57,7 @@ func (d *differences) answer(key string, a, b *Answer) {
 	d.list = append(d.list, found)
 }
 
-// missing stands for a value that is not there.
+// missing stands for an absent value.
 const missing = "(none)"
 
 // values compares two answers to the same question, value by value.
@@ -87,7 +86,7 @@ func (d *differences) values(found difference, a, b *Answer) {
 	}
 }
 
-// flatten is every value of an answer by its path. Texts are in quotes.
+// flatten returns every value of an answer by its path; texts are quoted.
 func flatten(a *Answer) map[string]string {
 	out := map[string]string{"exit code": fmt.Sprint(a.Code)}
 	for i, line := range a.Said {
@@ -127,8 +126,7 @@ func into(out map[string]string, path string, value any) {
 	}
 }
 
-// labelOf names an element of a list by what it says of itself, so that one more in the middle
-// does not move all others.
+// labelOf names an element of a list by its content, so that an insertion does not move all others.
 func labelOf(i int, part any) string {
 	fields, _ := part.(map[string]any)
 	var words []string

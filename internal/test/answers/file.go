@@ -13,7 +13,7 @@ import (
 // Answers are all answers by the name of the question and the command.
 type Answers map[string]*Answer
 
-// count says how many there are, and how many of the questions were answered.
+// count summarizes them, and how many of the questions were answered.
 func (a Answers) count() string {
 	answered := 0
 	for _, answer := range a {

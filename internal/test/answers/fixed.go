@@ -10,8 +10,7 @@ import (
 // shared is where measurements are that are not part of the repository.
 const shared = "../shared/measurements/"
 
-// tables are the measurements that validate compares predictions with: the arguments of the
-// command.
+// tables are the arguments of validate for each table of measurements.
 var tables = []string{
 	"serving " + shared + "silicon/labelled.csv",
 	"published --folder " + shared + "published",
@@ -29,7 +28,7 @@ var tables = []string{
 	"published internal/validate/published/starts.csv",
 }
 
-// others are questions of files of the repository, and of commands that ask about no deployment.
+// others are questions about files of the repository, and commands without a deployment.
 var others = []string{
 	"run --json -c configs/reference_sample.json -o sample",
 	"run --json -c configs/split_and_fusion.json -o split",
@@ -49,7 +48,7 @@ var others = []string{
 // figures is a table with the columns of all published figures.
 const figures = "internal/validate/published/starts.csv"
 
-// fixedQuestions are those of tables and files. Where measurements are absent it says so.
+// fixedQuestions returns those about tables and files, and reports absent measurements.
 func fixedQuestions() []question {
 	var out []question
 	absent := 0
@@ -64,7 +63,7 @@ func fixedQuestions() []question {
 			file = figures
 		}
 		out = append(out, question{args, func(a *asker) {
-			// What the measurements have got themselves is no answer.
+			// Columns of the measurements themselves are no answer.
 			table, _ := os.ReadFile(file)
 			a.validate("validate", "", string(table), words...)
 		}})

@@ -1,9 +1,9 @@
-// Command answers guards the answers of the program while its code changes. It asks a built
-// binary hundreds of questions over its public command line, so that it works on any commit,
-// and keeps all that it says:
+// Command answers guards the answers of the program while its code changes. It asks a built binary
+// hundreds of questions over its public command line, so that it works on any commit, and keeps its
+// output:
 //
 //	answers write              writes answers of the working tree to build/answers.json
-//	answers diff -base REV     says what has moved since a commit, or since a file of answers
+//	answers diff -base REV     lists what has moved since a commit, or since a file of answers
 //	answers speed -base REV    measures both in turns
 package main
 
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// errMoved says that answers differ, which has been printed.
+// errMoved reports that answers differ, which has been printed.
 var errMoved = errors.New("answers have moved")
 
 func main() {
@@ -54,7 +54,7 @@ func (c *common) flags(name string) *flag.FlagSet {
 	return f
 }
 
-// answer asks a program, and says how long that took.
+// answer asks a program, and reports how long that took.
 func (c *common) answer(ctx context.Context, program, of string) (Answers, error) {
 	start := time.Now()
 	a, cpu, err := ask(ctx, program, c.workers, c.only)
@@ -114,7 +114,7 @@ func runDiff(ctx context.Context, args []string) error {
 	return nil
 }
 
-// of are the answers of a commit or a file; empty: of the working tree, which are kept.
+// of returns the answers of a commit or a file; empty: of the working tree, which are kept.
 func (c *common) of(ctx context.Context, base string) (Answers, error) {
 	if strings.HasSuffix(base, ".json") {
 		return read(base)

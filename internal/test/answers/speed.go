@@ -17,22 +17,22 @@ import (
 	"time"
 )
 
-// timed are the commands whose time is measured.
+// timed are the commands to measure.
 var timed = []struct{ name, args string }{
 	{"plan, 32 GPUs", "plan --json --model DeepSeek-V3 --system H200 --gpus 32 --weights fp8 --tpot 50 --isl 4000 --osl 1000"},
 	{"plan, 1,024 GPUs", "plan --json --model DeepSeek-V3 --system H200 --gpus 1024 --weights fp8 --tpot 50 --isl 4000 --osl 1000"},
 	{"simulate, 100,000 requests", "simulate --json --model Llama-3.1-8B --system H100_SXM --dp 8 --rate 40 --isl 512 --osl 512 --num-prompts 100000"},
 }
 
-// benchmarked are the Go benchmarks, by the folder of their package, and how often each does
-// what it does: about a second. Some of their cases have a slash in their names.
+// benchmarked are the Go benchmarks by package folder, with counts that take about a second. Some
+// of their cases have a slash in their names.
 var benchmarked = []struct{ name, folder, benchmark, times string }{
 	{"evaluations", "./estimate", "^BenchmarkEvaluate$", "100000x"},
 	{"changed systems, all numbers", "./estimate", "^BenchmarkChangedSystem$/.*/^all$|^BenchmarkChangedSystem$/.*/.*/^all$", "30000x"},
 	{"changed systems, one number", "./estimate", "^BenchmarkChangedSystem$/.*/^slowest$|^BenchmarkChangedSystem$/.*/.*/^slowest$", "100x"},
 }
 
-// sample is what one run measured: seconds by the name of what took them.
+// sample is the seconds of one run by name.
 type sample map[string]float64
 
 func runSpeed(ctx context.Context, args []string) error {
@@ -56,7 +56,7 @@ func runSpeed(ctx context.Context, args []string) error {
 	for round := range *rounds {
 		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, *rounds)
 		for i := range trees {
-			i = (i + round) % 2 // whoever comes first has a cooler machine
+			i = (i + round) % 2 // the first has a cooler machine
 			s, err := trees[i].measure(ctx)
 			if err != nil {
 				return err
@@ -67,7 +67,7 @@ func runSpeed(ctx context.Context, args []string) error {
 	return writeSpeed(os.Stdout, trees[0].name, samples)
 }
 
-// benchmarks is the test binary of a folder.
+// benchmarks returns the test binary of a folder.
 func (t *tree) benchmarks(folder string) string {
 	return filepath.Join(t.scratch, filepath.Base(folder)+".test")
 }
@@ -111,8 +111,8 @@ func (t *tree) measure(ctx context.Context) (sample, error) {
 	return s, nil
 }
 
-// time runs a command and keeps the time it takes: that of processors, which other programs
-// hardly change, and that on the clock.
+// time runs a command and records its processor time, which other programs hardly change, and its
+// wall clock time.
 func (s sample) time(name string, cmd *exec.Cmd) (string, error) {
 	start := time.Now()
 	out, err := cmd.Output()
@@ -124,7 +124,7 @@ func (s sample) time(name string, cmd *exec.Cmd) (string, error) {
 	return string(out), nil
 }
 
-// rate is a line such as "BenchmarkEvaluate/llama  1000  12 ns/op  80000 evaluations/s".
+// rate matches lines such as "BenchmarkEvaluate/llama  1000  12 ns/op  80000 evaluations/s".
 var rate = regexp.MustCompile(`^Benchmark(\S+)\s.*?([0-9.e+]+) (\w+/s)\b`)
 
 func (s sample) readRates(out string) {
@@ -137,7 +137,7 @@ func (s sample) readRates(out string) {
 	}
 }
 
-// writeSpeed writes medians, and the median, the least and the largest of the ratios of one round.
+// writeSpeed writes medians, and the median, least and largest ratio within a round.
 func writeSpeed(out io.Writer, base string, samples [2][]sample) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s\tworking tree\tratio\tspread\t  what\n", base)

@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// header is the first line of a table.
 func header(table string) []string {
 	line, _, _ := strings.Cut(table, "\n")
 	names, _ := csv.NewReader(strings.NewReader(line)).Read()
 	return names
 }
 
-// rows are the rows of a table as objects, without some of its columns.
+// rows returns the rows of a table as objects, without some of its columns.
 func rows(src []byte, without []string) json.RawMessage {
 	r := csv.NewReader(strings.NewReader(string(src)))
 	r.FieldsPerRecord = -1
@@ -37,7 +36,7 @@ func rows(src []byte, without []string) json.RawMessage {
 	return marshal(out)
 }
 
-// value is a cell as a number, if it is one that JSON has.
+// value returns a cell as a number, if JSON has it.
 func value(cell string) any {
 	if _, err := strconv.ParseFloat(cell, 64); err == nil && json.Valid([]byte(cell)) {
 		return json.Number(cell)
@@ -45,11 +44,11 @@ func value(cell string) any {
 	return cell
 }
 
-// recorded are the fields of results of matrix that are not predicted: clocks, and what the
-// question itself says.
+// recorded are the fields of matrix results that are not predicted: clocks, and the question
+// itself.
 var recorded = []string{"began", "ready_after", "client_ran", "server_command", "client_command", "figures", "output_throughput", "tpot", "ttft"}
 
-// predictions are results of matrix without what was recorded.
+// predictions returns results of matrix without what was recorded.
 func predictions(answer json.RawMessage) json.RawMessage {
 	var results []map[string]json.RawMessage
 	if json.Unmarshal(answer, &results) != nil {
@@ -63,8 +62,7 @@ func predictions(answer json.RawMessage) json.RawMessage {
 	return marshal(results)
 }
 
-// timeline is a trace in short: how often each name stands on each lane, for how long, and when
-// the last of it ends.
+// timeline summarizes a trace: the count, duration and last end of each name on each lane.
 func timeline(src []byte) json.RawMessage {
 	type event struct {
 		Phase    string `json:"ph"`

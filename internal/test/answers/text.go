@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// field is the differences of one value of the answers of one command.
+// field is the differences of one value over the answers of a command.
 type field struct {
 	command, path string
 	answers       map[string]bool
@@ -18,10 +18,10 @@ type field struct {
 	largest       *difference
 }
 
-// elements are those of lists, which are one field.
+// elements matches those of lists, which are one field.
 var elements = regexp.MustCompile(`\[[^\]]*\]`)
 
-// fields groups differences, those that moved most first, and texts apart from numbers.
+// fields groups differences, those that moved most first, texts apart from numbers.
 func (d *differences) fields() (numbers, texts []*field) {
 	byName := map[string]*field{}
 	for i := range d.list {
@@ -53,7 +53,6 @@ func (d *differences) fields() (numbers, texts []*field) {
 	return numbers, texts
 }
 
-// text is the differences for people.
 func (d *differences) text(most int) string {
 	if !d.moved() {
 		return fmt.Sprintf("nothing moved: %d answers, %d numbers\n", d.answers, d.numbers)
@@ -80,7 +79,7 @@ func (d *differences) text(most int) string {
 	return out.String()
 }
 
-// table is how much has moved, by command.
+// table counts the changes by command.
 func (d *differences) table() string {
 	moved, numbers, texts := map[string]map[string]bool{}, map[string]int{}, map[string]int{}
 	largest := map[string]float64{}
@@ -119,7 +118,6 @@ func (f *field) text() string {
 		f.command, f.path, f.values, len(f.answers), x.key, x.path, short(x.before), short(x.after), change)
 }
 
-// percent is a relative change for people.
 func percent(change float64) string {
 	if change == 0 {
 		return ""
@@ -127,7 +125,7 @@ func percent(change float64) string {
 	return fmt.Sprintf("%+.3g%%", 100*change)
 }
 
-// short is a value that may be a long text.
+// short truncates a long text.
 func short(value string) string {
 	if r := []rune(value); len(r) > 160 {
 		return string(r[:160]) + "…"

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// tree is the source of the program at a commit, and what was built of it.
+// tree is the source of the program at a commit, and what was built from it.
 type tree struct {
 	name    string
 	dir     string // of the source
@@ -23,7 +23,7 @@ func (t *tree) remove() {
 	}
 }
 
-// treeOf is the tree of a commit; empty: the working tree.
+// treeOf returns the tree of a commit; empty: the working tree.
 func treeOf(ctx context.Context, commit string) (*tree, error) {
 	if commit == "" {
 		return workingTree(ctx)
@@ -41,8 +41,7 @@ func treeOf(ctx context.Context, commit string) (*tree, error) {
 	if err := os.Mkdir(t.dir, 0o755); err != nil {
 		return t, err
 	}
-	// An archive leaves nothing behind in the repository, as a worktree would if this program
-	// were killed.
+	// An archive leaves nothing in the repository, as a worktree would if this program were killed.
 	if _, err := output(ctx, ".", "git", "archive", "-o", archive, commit); err != nil {
 		return t, err
 	}
@@ -75,7 +74,7 @@ func (t *tree) build(ctx context.Context) error {
 	return err
 }
 
-// output is what a command prints, or what it complains of.
+// output returns what a command prints, or its error.
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	var complaint strings.Builder

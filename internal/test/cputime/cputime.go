@@ -1,7 +1,6 @@
 //go:build unix
 
-// Package cputime measures how long the processors of this machine work, which other programs do not change as they change the
-// time on a clock.
+// Package cputime measures processor time, which other programs hardly change.
 package cputime
 
 import (
@@ -9,7 +8,7 @@ import (
 	"time"
 )
 
-// Now is the time that this process has computed.
+// Now returns the processor time of this process.
 func Now() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

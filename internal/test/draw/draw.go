@@ -16,8 +16,8 @@ import (
 	"throughline/workload"
 )
 
-// System is a small chip. With steps its efficiencies depend on the size of the work, so that a larger batch can be
-// faster than a smaller one and throughput is not monotone.
+// System is a small chip. With steps its efficiencies depend on the size of the work, so that a
+// larger batch can be faster and throughput is not monotonic.
 func System(t *rapid.T, steps bool) *hardware.System {
 	sizes := func(label string, most float64) hardware.SizeTable {
 		rows := 1
@@ -84,8 +84,8 @@ func System(t *rapid.T, steps bool) *hardware.System {
 	}
 }
 
-// Attention is that of some layers: grouped, latent or linear, the first two with or without a window, an indexer and
-// compression.
+// Attention is that of some layers: grouped, latent or linear, the first two with or without a
+// window, an indexer and compression.
 func Attention(t *rapid.T, label string) model.Attention {
 	kind := rapid.SampledFrom([]model.AttentionKind{
 		model.GroupQuery, model.GroupQuery, model.Latent, model.Latent, model.GatedDelta, model.Lightning, model.ShortConv,
@@ -149,8 +149,8 @@ func Model(t *rapid.T) (*model.Model, *model.Settings) {
 	}
 }
 
-// Assumptions are one of the presets, or one with some of the choices of the other. The systems that are drawn have no
-// gigabyte to spare for the runtime.
+// Assumptions are one of the presets, or a mixture. Drawn systems have no gigabyte to spare for the
+// runtime.
 func Assumptions(t *rapid.T) *assume.Assumptions {
 	text := rapid.SampledFrom(assume.Presets()).Draw(t, "assumptions")
 	if text == assume.Physical.Name {
@@ -170,8 +170,8 @@ func Assumptions(t *rapid.T) *assume.Assumptions {
 	return a
 }
 
-// Problem is the search of a phase of a drawn model on a drawn system, without a limit: decode with up to two drafts,
-// or prefill with context parallelism and maybe a handover of the cache.
+// Problem is the search of a phase without a limit: decode with up to two drafts, or prefill with
+// context parallelism and maybe a handover of the cache.
 func Problem(t *rapid.T, phase op.Phase, procs int, steps bool) *search.Problem {
 	m, set := Model(t)
 	p := &search.Problem{
@@ -227,8 +227,8 @@ func Only(p search.Problem, only *plan.Plan) *search.Problem {
 	return &p
 }
 
-// Pair is the searches of both phases of one model, the prefill on a system of its own or, fused, on that of the decode.
-// Memory is so small that not every plan fits, and few batches do.
+// Pair is the searches of both phases of one model, the prefill on its own system or, fused, on
+// that of the decode. Memory is so small that not every plan fits, and few batches do.
 func Pair(t *rapid.T, procs int, fused bool) (prefill, decode search.Problem) {
 	decode = *Problem(t, op.Decode, procs, rapid.Bool().Draw(t, "steps"))
 	decode.System.Memory.GiB = rapid.Float64Range(5e-5, 2e-3).Draw(t, "small GiB")

@@ -48,8 +48,8 @@ func AddFiles(f *testing.F, pattern string) {
 
 var number = regexp.MustCompile(`(?m)([:\[,\s])(-?[0-9][0-9.e+-]*|null)([,\]\s])`)
 
-// AddExtremes adds files to the seeds in which a number of src, or all of them, is at or beyond the edge of what makes
-// sense. Chance rarely finds those.
+// AddExtremes adds seeds in which one number of src, or all, is at or beyond its bounds, which
+// chance rarely finds.
 func AddExtremes(f *testing.F, src []byte) {
 	for _, extreme := range []string{
 		"0", "-1", "1", "2", "3", "0.5", "7919", "65536", "1000000", "1e9", "1000000001", "9223372036854775807", "1e18",
@@ -63,7 +63,8 @@ func AddExtremes(f *testing.F, src []byte) {
 	}
 }
 
-// CheckProblems checks that every problem lies in the file, or just behind its last character, and says something.
+// CheckProblems checks that every problem has a message and lies in the file or right after its
+// end.
 func CheckProblems(t *testing.T, src []byte, problems []document.Problem) {
 	t.Helper()
 	lines := bytes.Split(bytes.TrimPrefix(src, []byte("\uFEFF")), []byte("\n"))
@@ -77,8 +78,8 @@ func CheckProblems(t *testing.T, src []byte, problems []document.Problem) {
 	}
 }
 
-// Evaluate estimates a few plans of the model on the system, at precisions that the system has, searches for the best,
-// and checks that all numbers make sense.
+// Evaluate estimates a few plans of the model on the system, at precisions that the system has,
+// searches for the best, and checks that all numbers make sense.
 func Evaluate(t *testing.T, m *model.Model, set *model.Settings, s *hardware.System) {
 	t.Helper()
 	matrix, vector := s.MatrixTypes(), s.VectorTypes()
@@ -146,7 +147,7 @@ func plans(m *model.Model, set *model.Settings, procs int) []plan.Plan {
 
 // checkNumbers checks that no number in the value is negative, infinite or not a number.
 func checkNumbers(t *testing.T, what string, v reflect.Value) {
-	switch v.Kind() { // no t.Helper(): it would take half of the time of all that is checked
+	switch v.Kind() { // no t.Helper(): it would take half of the time
 	case reflect.Struct:
 		for i := range v.NumField() {
 			checkNumbers(t, what+"."+v.Type().Field(i).Name, v.Field(i))

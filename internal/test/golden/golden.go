@@ -1,5 +1,4 @@
-// Package golden compares what the program writes with files kept in the repository. Tests that use it take the flag
-// -update, which writes those files anew.
+// Package golden compares output with files in the repository, which the flag -update rewrites.
 package golden
 
 import (
@@ -15,7 +14,7 @@ var update = flag.Bool("update", false, "write the expected files anew")
 // Root is the folder of the module, seen from a package three levels below it.
 const Root = "../../.."
 
-// File fails the test unless the file holds what was got. With -update it writes the file first.
+// File fails the test unless the file equals got; with -update it writes the file first.
 func File(t *testing.T, name string, got []byte) {
 	t.Helper()
 	if want := Content(t, name, got); !bytes.Equal(got, want) {
@@ -23,7 +22,7 @@ func File(t *testing.T, name string, got []byte) {
 	}
 }
 
-// Content is what the file holds, for tests that compare in their own way. With -update that is what was got.
+// Content returns the file, for tests that compare in their own way; with -update, got.
 func Content(t *testing.T, name string, got []byte) []byte {
 	t.Helper()
 	if *update {

@@ -1,5 +1,5 @@
-// Package long says how thorough tests are: with THROUGHLINE_TEST_LONG set (make test-long) those that take minutes run at
-// full length.
+// Package long controls how thorough tests are: THROUGHLINE_TEST_LONG (make test-long) runs those
+// that take minutes at full length.
 package long
 
 import (
@@ -15,7 +15,8 @@ import (
 // Mode reports whether tests run at full length.
 func Mode() bool { return os.Getenv("THROUGHLINE_TEST_LONG") != "" }
 
-// Properties are drawn from one seed, lest a change lands by luck; at full length, or with -rapid.seed, from others.
+// Properties are drawn from one seed, lest a change lands by luck; at full length, or with
+// -rapid.seed, from others.
 func init() {
 	if !Mode() {
 		if err := flag.Set("rapid.seed", "1"); err != nil {
@@ -24,7 +25,8 @@ func init() {
 	}
 }
 
-// NotRacing skips a test of values, which are the same without the race detector, but at full length: others make the same accesses.
+// NotRacing skips a test of values under the race detector, except at full length: other tests make
+// the same accesses.
 func NotRacing(t testing.TB) {
 	t.Helper()
 	if racing.Enabled && !Mode() {
@@ -32,10 +34,11 @@ func NotRacing(t testing.TB) {
 	}
 }
 
-// watched is the cases that the race detector watches, but at full length: it looks for accesses, which all cases have alike.
+// watched limits the cases under the race detector, except at full length: it checks accesses,
+// which all cases share.
 const watched = 5
 
-// Some is rapid.Check for a property whose cases take so long that a few must do, but at full length.
+// Some is rapid.Check with fewer cases, except at full length, for slow properties.
 func Some(t *testing.T, cases int, property func(*rapid.T)) {
 	t.Helper()
 	held, failed := 0, false
@@ -49,7 +52,7 @@ func Some(t *testing.T, cases int, property func(*rapid.T)) {
 	})
 }
 
-// Check is rapid.Check for a property whose cases take long.
+// Check is rapid.Check for a slow property.
 func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	held, failed := 0, false
@@ -57,7 +60,7 @@ func Check(t *testing.T, property func(*rapid.T)) {
 		if racing.Enabled && !Mode() && held >= watched && !failed {
 			return
 		}
-		defer func() { failed = failed || t.Failed() }() // to shrink a failing case takes more of them
+		defer func() { failed = failed || t.Failed() }() // shrinking a failing case takes more of them
 		property(t)
 		held++
 	})

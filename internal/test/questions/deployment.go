@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Layout is how many instances there are of a pool, and how each is cut, as the JSON of plan
-// has it.
+// Layout is the instances of a pool and how each is split, as in the JSON of plan.
 type Layout struct {
 	Instances, DP, PP, TP int
 	EP                    int // 0: a dense model
@@ -18,13 +17,13 @@ type Layout struct {
 	Overlap               string
 }
 
-// GPUs are those of all instances.
+// GPUs counts those of all instances.
 func (l *Layout) GPUs() int { return l.Instances * l.DP * l.PP * l.TP }
 
 // overlapWords are the overlaps in the words of plans.
 var overlapWords = map[string]string{"two-batch": " tbo", "single-batch": " sbo"}
 
-// plan is the layout in the words of prefill-plan and decode-plan, which say everything of a pool.
+// plan is the layout in the words of prefill-plan and decode-plan.
 func (l *Layout) plan(drafts string) string {
 	text := fmt.Sprintf("%dx dp%d·pp%d·tp%d", l.Instances, l.DP, l.PP, l.TP)
 	if l.EP > 0 {
@@ -39,7 +38,7 @@ func (l *Layout) plan(drafts string) string {
 	return text + overlapWords[l.Overlap]
 }
 
-// settings are the layout of GPUs that do both phases.
+// settings are the layout of GPUs that run both phases.
 func (l *Layout) settings() Settings {
 	var out Settings
 	for _, size := range []struct {
@@ -56,15 +55,14 @@ func (l *Layout) settings() Settings {
 // Deployment is one deployment and its load.
 type Deployment struct {
 	Settings         // all but the layouts
-	Prefill  *Layout // nil: the GPUs of Decode do both phases
+	Prefill  *Layout // nil: the GPUs of Decode run both phases
 	Decode   Layout
-	// Simulated are settings of simulate besides.
+	// Simulated are further settings of simulate.
 	Simulated Settings
 }
 
-// Asked are all settings of the deployment, for estimate, explain, compare and the servers of
-// matrix.
-func (d *Deployment) Asked() Settings {
+// AllSettings returns all settings of the deployment, for estimate, explain, compare and matrix.
+func (d *Deployment) AllSettings() Settings {
 	if d.Prefill != nil {
 		return d.Without("drafts").With("prefill-plan", d.Prefill.plan("")).With("decode-plan", d.Decode.plan(d.Get("drafts")))
 	}
@@ -79,21 +77,21 @@ func positive(n int) string {
 	return strconv.Itoa(n)
 }
 
-// ToSimulate are the settings for simulate, whose requests are drawn one by one.
+// ToSimulate returns the settings for simulate, whose requests are drawn one by one.
 func (d *Deployment) ToSimulate() Settings {
-	return append(d.Asked().Without("batch", "concurrency", "prefix", "prefix-hit", "balance-steps"), d.Simulated...)
+	return append(d.AllSettings().Without("batch", "concurrency", "prefix", "prefix-hit", "balance-steps"), d.Simulated...)
 }
 
-// Clients are those that the question gives, or that fill its batches.
+// Clients returns those of the question, or those that fill its batches.
 func (d *Deployment) Clients() int {
 	number := func(name string) int { n, _ := strconv.Atoi(d.Get(name)); return n }
 	return max(1, cmp.Or(number("concurrency"), number("batch")*d.Decode.DP*d.Decode.Instances))
 }
 
-// told are the settings that engines are told, which tables of serving runs have columns for.
-var told = []string{"step-tokens", "max-running-requests", "poll-steps", "wait-steps", "balance-steps", "captured-batch", "captured-prompts", "attention-backend"}
+// engineSettings are the engine settings that tables of serving runs have columns for.
+var engineSettings = []string{"step-tokens", "max-running-requests", "poll-steps", "wait-steps", "balance-steps", "captured-batch", "captured-prompts", "attention-backend"}
 
-// ServingTable is the deployment as a table of serving runs that nobody has measured.
+// ServingTable is the deployment as a table of serving runs without measurements.
 func (d *Deployment) ServingTable() string {
 	var header, cells []string
 	add := func(name, value string) { header, cells = append(header, name), append(cells, value) }
@@ -122,14 +120,14 @@ func (d *Deployment) ServingTable() string {
 		add("prefill_num_workers", strconv.Itoa(d.Prefill.Instances))
 		add("decode_num_workers", strconv.Itoa(d.Decode.Instances))
 	}
-	for _, w := range d.Only(told...) {
+	for _, w := range d.Only(engineSettings...) {
 		add(w.Name, w.Value)
 	}
 	return strings.Join(header, ",") + "\n" + strings.Join(cells, ",") + "\n"
 }
 
-// runtimeTypes are the bytes of weights, activations, cache and communication and the number
-// types of runtime files.
+// runtimeTypes are the bytes of weights, activations, cache and communication and the number types
+// of runtime files.
 var runtimeTypes = map[string]struct {
 	bytes [4]float64
 	types [3]string
@@ -142,13 +140,12 @@ var runtimeTypes = map[string]struct {
 	"fp4":  {[4]float64{0.5, 0.5, 1, 2}, [3]string{"float4", "bfloat16", "bfloat16"}},
 }
 
-// runtimeFormats are the types of runtime files that are nearest to a format of weights.
+// runtimeFormats are the types of runtime files nearest to a format of weights.
 var runtimeFormats = map[string]string{
 	"fp8": "fp8", "fp8_block": "fp8", "mxfp8": "fp8", "int8": "int8", "w8a8": "int8", "int4": "int4", "w4a8": "w4a8", "nvfp4": "fp4", "mxfp4": "fp4",
 }
 
-// RuntimeFile is what a runtime file can say of the deployment: its layout and formats, not its
-// engine or batches. The batches are searched.
+// RuntimeFile has the layout and formats, but not the engine or batches, which are searched.
 func (d *Deployment) RuntimeFile() map[string]any {
 	t := runtimeTypes[cmp.Or(runtimeFormats[d.Get("weights")], "bf16")]
 	if strings.HasPrefix(d.Get("system"), "SOW") { // which has no rate for bfloat16
@@ -168,7 +165,7 @@ func (d *Deployment) RuntimeFile() map[string]any {
 	layout := func(key string, l *Layout) {
 		section[key+"parallel_config"] = [][3]int{{l.DP, l.PP, l.TP}}
 		section[key+"moe_parallel_config"] = nil
-		if l.EP > 0 && l.PP == 1 { // of several stages it says nothing
+		if l.EP > 0 && l.PP == 1 { // not for several stages
 			section[key+"moe_parallel_config"] = [][3]int{{l.EP, l.MoETP, l.MoEDP}}
 		}
 	}
@@ -186,11 +183,11 @@ func (d *Deployment) RuntimeFile() map[string]any {
 	return map[string]any{"pd-split-request-optimal": section}
 }
 
-// MatrixFile is the deployment as a server that only says that it is ready, and a client that
-// prints a recorded result: what is left of an answer is the prediction.
+// MatrixFile is the deployment as a server that only reports that it is ready, and a client that
+// prints a recorded result, which leaves the prediction.
 func (d *Deployment) MatrixFile() map[string]any {
 	words := map[string]string{}
-	for _, w := range d.Asked().Without("isl", "osl", "concurrency", "batch") {
+	for _, w := range d.AllSettings().Without("isl", "osl", "concurrency", "batch") {
 		words[w.Name] = w.Value
 	}
 	number := func(name string) int { n, _ := strconv.Atoi(d.Get(name)); return n }

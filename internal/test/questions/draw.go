@@ -14,21 +14,21 @@ func (d dice) below(n int) int { return int(d.source.Uint64() % uint64(n)) }
 // once reports true once in n times.
 func (d dice) once(n int) bool { return d.below(n) == 0 }
 
-// word is one of the words of a text.
+// word draws one of the words of a text.
 func (d dice) word(text string) string {
 	words := strings.Fields(text)
 	return words[d.below(len(words))]
 }
 
-// number is one of the numbers.
+// number draws one of the numbers.
 func (d dice) number(of ...int) int { return of[d.below(len(of))] }
 
-// Draw draws deployments. Each depends on the seed and its own number alone.
+// Draw draws deployments, each from the seed and its own number alone.
 func Draw(n int, seed uint64) []Deployment {
 	out := make([]Deployment, n)
 	for i := range out {
 		d := drawing{dice: dice{rand.NewPCG(seed, uint64(i))}}
-		// All models and engines come up, whatever the dice say.
+		// All models and engines come up.
 		d.shape, d.engine = &shapes[i%len(shapes)], engines[i%len(engines)]
 		d.draw(i)
 		out[i] = d.Deployment
@@ -36,7 +36,7 @@ func Draw(n int, seed uint64) []Deployment {
 	return out
 }
 
-// drawing is a deployment that is being drawn.
+// drawing is a deployment under construction.
 type drawing struct {
 	dice
 	Deployment
@@ -81,7 +81,7 @@ func (d *drawing) family() string { name, _, _ := strings.Cut(d.engine, "@"); re
 
 func (d *drawing) familyIs(name string) bool { return d.family() == name }
 
-// drawChip is one whose memory, all in all, holds the weights, and that the engine runs on.
+// drawChip draws one that the engine runs on and whose memory holds the weights.
 func (d *drawing) drawChip() *chip {
 	for {
 		c := &chips[d.below(len(chips))]
@@ -92,13 +92,13 @@ func (d *drawing) drawChip() *chip {
 	}
 }
 
-// formats draws the number formats, and tells the bytes of all weights in GB.
+// formats draws the number formats, and returns the size of all weights in GB.
 func (d *drawing) formats() float64 {
 	bytes := d.shape.gigabytes
 	if d.once(2) || d.chip.formats == "fp8" {
 		weights := d.word(d.chip.formats)
 		if d.familyIs("trtllm") && (strings.Contains("int8 w8a8", weights) || d.chip.formats == blackwell && weights == "int4") ||
-			d.familyIs("sglang") && d.chip.name == "TPU_v6e" { // which it has not got
+			d.familyIs("sglang") && d.chip.name == "TPU_v6e" { // which it lacks
 			weights = "bf16"
 		}
 		if total := bytesOf[weights] * d.shape.billions; total < 0.5*d.chip.gib*float64(d.chip.most) {
@@ -112,7 +112,7 @@ func (d *drawing) formats() float64 {
 	return bytes
 }
 
-// gpus is the processors of an instance, at least as many as hold its weights.
+// gpus draws the processors of an instance, at least as many as hold its weights.
 func (d *drawing) gpus() int {
 	n := 1
 	for float64(n)*d.chip.gib*0.6 < d.gigabytes {
@@ -124,15 +124,15 @@ func (d *drawing) gpus() int {
 	return n
 }
 
-// stages are those of a pipeline.
+// stages draws those of a pipeline.
 func (d *drawing) stages(gpus int) int {
-	if gpus > 1 && d.once(6) && !(d.familyIs("vllm") && d.shape.experts > 0) { // whose replicas would lie on several nodes
+	if gpus > 1 && d.once(6) && !(d.familyIs("vllm") && d.shape.experts > 0) { // its replicas would span several nodes
 		return 2
 	}
 	return 1
 }
 
-// layout cuts an instance.
+// layout splits an instance.
 func (d *drawing) layout(gpus, stages int) Layout {
 	l := Layout{Instances: 1, DP: 1, PP: stages, TP: 1}
 	stage := gpus / l.PP
@@ -140,11 +140,11 @@ func (d *drawing) layout(gpus, stages int) Layout {
 	for wider() && !d.once(4) {
 		l.TP *= 2
 	}
-	// Every replica of a dense model holds it whole. Copies are instances to most engines.
+	// Every replica of a dense model holds it in full; to most engines copies are instances.
 	for d.shape.experts == 0 && wider() && (!d.once(4) || 0.6*d.chip.gib*float64(l.PP*l.TP) < d.gigabytes) {
 		l.TP *= 2
 	}
-	if d.familyIs("trtllm") && l.TP < stage && d.shape.experts > 0 { // whose attention replicas have one rank
+	if d.familyIs("trtllm") && l.TP < stage && d.shape.experts > 0 { // its attention replicas have one rank
 		l.TP = 1
 	}
 	l.DP = stage / l.TP
@@ -152,7 +152,7 @@ func (d *drawing) layout(gpus, stages int) Layout {
 	return l
 }
 
-// fill cuts the experts of a layout over the processors of a stage.
+// fill splits the experts of a layout over the processors of a stage.
 func (d *drawing) fill(l *Layout) {
 	if d.shape.experts == 0 {
 		return
@@ -162,7 +162,7 @@ func (d *drawing) fill(l *Layout) {
 	for d.shape.experts%l.EP != 0 {
 		l.EP, l.MoETP = l.EP/2, l.MoETP*2
 	}
-	if l.DP == 1 && d.once(2) { // one attention replica may cut each expert instead
+	if l.DP == 1 && d.once(2) { // one attention replica may split each expert instead
 		for l.EP > 1 && d.shape.width%(l.MoETP*2) == 0 && (d.familyIs("trtllm") || d.familyIs("none") || l.EP == stage || d.once(2)) {
 			l.EP, l.MoETP = l.EP/2, l.MoETP*2
 		}
@@ -172,7 +172,7 @@ func (d *drawing) fill(l *Layout) {
 	}
 }
 
-// experts draws what only expert models have, and drafts.
+// experts draws settings of expert models, and drafts.
 func (d *drawing) experts() {
 	if d.shape.drafts > 0 && d.once(3) && d.Decode.PP == 1 {
 		d.set("drafts", strconv.Itoa(1+d.below(d.shape.drafts)))
@@ -235,7 +235,7 @@ func (d *drawing) load() {
 	}
 }
 
-// scheduling draws what the engine is told.
+// scheduling draws engine settings.
 func (d *drawing) scheduling() {
 	for _, k := range knobs[d.family()] {
 		if d.once(5) {
@@ -251,7 +251,7 @@ func (d *drawing) scheduling() {
 	switch d.chip.name {
 	case "H100_SXM", "H200", "H20_96G", "H20_141G", "H800":
 		switch {
-		case d.familyIs("trtllm"), strings.Contains("DeepSeek-V3.2 DeepSeek-V4-Flash GLM-5.2 MiniMax-M3", d.shape.name): // sparse attention has kernels of its own
+		case d.familyIs("trtllm"), strings.Contains("DeepSeek-V3.2 DeepSeek-V4-Flash GLM-5.2 MiniMax-M3", d.shape.name): // sparse attention has its own kernels
 		case d.familyIs("vllm"):
 			d.set("attention-backend", "triton")
 		default:
@@ -292,7 +292,7 @@ func (d *drawing) rare() {
 	}
 }
 
-// simulated draws how requests come and are scheduled one by one.
+// simulated draws how requests arrive and are scheduled.
 func (d *drawing) simulated(i int) {
 	set := func(name, value string) { d.Simulated = append(d.Simulated, Setting{name, value}) }
 	set("num-prompts", "200")

@@ -1,6 +1,5 @@
-// Package questions holds what tests of whole answers ask: plans in the words of platform
-// engineers, and deployments drawn from a seed. It knows the command line and the files that
-// users write, and no package of the program.
+// Package questions holds the questions of end-to-end tests: plans in the words of platform
+// engineers, and deployments drawn from a seed. It imports no package of the program.
 package questions
 
 import (
@@ -21,7 +20,7 @@ func Plans() []string {
 // Setting is a flag without its dashes, and its value.
 type Setting struct{ Name, Value string }
 
-// Settings are those of one question, in the order they were given.
+// Settings are those of one question, in order.
 type Settings []Setting
 
 // Parse reads arguments such as "--model M --gpus 8".
@@ -34,7 +33,7 @@ func Parse(line string) Settings {
 	return out
 }
 
-// Get is the value of a setting; empty: it is not given.
+// Get returns the value of a setting, or "".
 func (s Settings) Get(name string) string {
 	for _, w := range s {
 		if w.Name == name {
@@ -44,7 +43,7 @@ func (s Settings) Get(name string) string {
 	return ""
 }
 
-// With is the settings and one more, unless its value is empty.
+// With adds a setting, unless its value is empty.
 func (s Settings) With(name, value string) Settings {
 	if value == "" {
 		return s
@@ -52,17 +51,17 @@ func (s Settings) With(name, value string) Settings {
 	return append(slices.Clone(s), Setting{name, value})
 }
 
-// Without is the settings but for those of some names.
+// Without drops settings by name.
 func (s Settings) Without(names ...string) Settings {
 	return slices.DeleteFunc(slices.Clone(s), func(w Setting) bool { return slices.Contains(names, w.Name) })
 }
 
-// Only is the settings of some names.
+// Only keeps settings by name.
 func (s Settings) Only(names ...string) Settings {
 	return slices.DeleteFunc(slices.Clone(s), func(w Setting) bool { return !slices.Contains(names, w.Name) })
 }
 
-// Args are the settings as arguments of a command line.
+// Args returns the settings as arguments of a command line.
 func (s Settings) Args() []string {
 	var out []string
 	for _, w := range s {

@@ -37,7 +37,7 @@ func TestDrawIsDeterministic(t *testing.T) {
 func TestDrawsReachEverything(t *testing.T) {
 	seen := map[string]int{}
 	for _, d := range Draw(300, 20260101) {
-		for _, w := range d.Asked() {
+		for _, w := range d.AllSettings() {
 			seen[w.Name]++
 			switch w.Name {
 			case "model", "system", "engine", "overlap", "assume", "weights":
@@ -48,7 +48,7 @@ func TestDrawsReachEverything(t *testing.T) {
 			seen["simulate "+w.Name]++
 		}
 		if d.Prefill != nil {
-			for _, word := range strings.Fields(d.Asked().Get("decode-plan")) {
+			for _, word := range strings.Fields(d.AllSettings().Get("decode-plan")) {
 				seen["pool "+strings.TrimRight(word, "0123456789")]++
 			}
 		}
@@ -76,11 +76,11 @@ func TestMostDrawsAreValid(t *testing.T) {
 		}
 		asked++
 		var out, errs bytes.Buffer
-		args := append([]string{"estimate", "--json"}, d.Asked().Args()...)
+		args := append([]string{"estimate", "--json"}, d.AllSettings().Args()...)
 		if cli.Run(context.Background(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}) == 0 {
 			answered++
 		} else {
-			t.Logf("%v: %s", d.Asked(), &errs)
+			t.Logf("%v: %s", d.AllSettings(), &errs)
 		}
 	}
 	if answered*100 < 85*asked {

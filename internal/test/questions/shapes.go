@@ -1,6 +1,6 @@
 package questions
 
-// shape is what a draw must know of a built-in model for its deployments to be valid ones.
+// shape is what a draw needs of a built-in model to be valid.
 type shape struct {
 	name           string
 	heads, layers  int
@@ -47,12 +47,12 @@ var shapes = []shape{
 	{"gpt-oss-20b", 64, 24, 32, 2880, 0, 13.8, 20.9, false},
 }
 
-// chip is what a draw must know of a built-in system.
+// chip is what a draw needs of a built-in system.
 type chip struct {
 	name    string
 	gib     float64
 	most    int    // processors that its networks join, and draws take
-	nvidia  bool   // on which TensorRT-LLM runs
+	nvidia  bool   // TensorRT-LLM runs on it
 	formats string // of weights that its matrix units compute
 }
 
@@ -64,7 +64,7 @@ const (
 var chips = []chip{
 	{"H100_SXM", 79.65, 64, true, hopper},
 	{"H200", 140.4, 64, true, hopper},
-	{"H200", 140.4, 64, true, hopper}, // twice: most of what was measured was measured on it
+	{"H200", 140.4, 64, true, hopper}, // twice: most measurements are from it
 	{"H20_96G", 95.58, 32, true, hopper},
 	{"H20_141G", 140.4, 32, true, hopper},
 	{"H800", 79.65, 64, true, hopper},
@@ -87,10 +87,9 @@ var bytesOf = map[string]float64{
 	"bf16": 2, "fp8": 1, "fp8_block": 1, "mxfp8": 1.03, "int8": 1, "w8a8": 1, "int4": 0.52, "w4a8": 0.52, "nvfp4": 0.57, "mxfp4": 0.54,
 }
 
-// knob is a setting of the scheduling that an engine can be told, and values to try.
+// knob is a scheduling setting of an engine, and values to try.
 type knob struct{ name, values string }
 
-// knobs are those of each engine.
 var knobs = map[string][]knob{
 	"sglang": {
 		{"step-tokens", "2048 4096 16384"}, {"max-running-requests", "8 32 256"}, {"poll-steps", "1 4 10"},

@@ -1,8 +1,8 @@
 //go:build !race
 
-// Package racing tells tests whether the race detector watches. Long arithmetic, which nothing runs beside, skips then;
-// make test runs it without.
+// Package racing reports whether the race detector is on. Long sequential arithmetic is then
+// skipped; make test runs it without.
 package racing
 
-// Enabled: the race detector watches, and arithmetic takes twenty times as long.
+// Enabled: arithmetic takes twenty times as long under the race detector.
 const Enabled = false

@@ -2,5 +2,5 @@
 
 package racing
 
-// Enabled: the race detector watches, and arithmetic takes twenty times as long.
+// Enabled: arithmetic takes twenty times as long under the race detector.
 const Enabled = true

@@ -1,4 +1,4 @@
-// Package resident tells how much memory a process takes.
+// Package resident measures the memory of a process.
 package resident
 
 import (
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Of is the memory of a process, in bytes; 0: it has ended, and its parent does not know yet.
+// Of returns the resident bytes of a process; 0: it has ended and was not waited for.
 func Of(t *testing.T, pid int) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))

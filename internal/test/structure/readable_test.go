@@ -19,12 +19,8 @@ var longFiles = []string{
 
 // wideComments are packages that still have wider comments.
 var wideComments = []string{
-	".", "internal/advice", "internal/calibrate", "internal/cli", "internal/document",
-	"internal/e2e/formats", "internal/e2e/sample", "internal/exchange", "internal/fitted",
-	"internal/lab/kernels", "internal/measurement", "internal/point", "internal/question",
-	"internal/rawdata", "internal/runs", "internal/test/cputime", "internal/test/draw",
-	"internal/test/fuzzing", "internal/test/golden", "internal/test/long", "internal/test/racing",
-	"internal/validate", "internal/validate/published", "internal/workbook", "serving",
+	"internal/calibrate", "internal/cli", "internal/lab/kernels", "internal/measurement", "internal/point",
+	"internal/question", "internal/runs", "internal/validate", "internal/validate/published", "serving",
 }
 
 // TestReadable: files hold one idea each, and comments fit beside code. What no longer needs an exception has none.
