@@ -116,6 +116,17 @@ func Tell(t *deploy.Told, name string, value, ranks int) error {
 	return fmt.Errorf("no engine has an option %q that is modelled", name)
 }
 
+// SharedByRanks reports whether an option counts for all data-parallel ranks of a server together.
+func SharedByRanks(name string) bool {
+	return slices.ContainsFunc(RunOptions, func(o RunOption) bool {
+		return slices.ContainsFunc(o.Shared, func(e string) bool { return o.Names[e] == name })
+	})
+}
+
+// Exchanges are SGLang's ways to bring tokens to their experts; none gathers them
+// (python/sglang/srt/server_args.py, MOE_A2A_BACKEND_CHOICES).
+var Exchanges = []string{"none", "deepep", "megamoe", "mooncake", "nixl", "ascend_fuseep", "flashinfer", "mori", "pplx", "ascend_tp"}
+
 // UntoldTokens is the default tokens of a step of a data-parallel rank. An engine that divides its
 // setting among ranks also divides the default (python/sglang/srt/server_args.py of SGLang: "The
 // chunked prefill size is adjusted"). Launch commands always set what was priced.

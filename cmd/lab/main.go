@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"throughline/internal/lab"
 	"throughline/internal/lab/kernels"
 	"throughline/internal/report"
-	"throughline/internal/validate"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -31,7 +31,7 @@ func run(args []string, out, errs io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errs)
-	root.AddCommand(newKernels(), newBands())
+	root.AddCommand(newImport(), newHeldOut(), newBands(), newKernels())
 	if err := root.ExecuteContext(context.Background()); err != nil {
 		fmt.Fprintln(errs, "lab:", err)
 		return 2
@@ -94,11 +94,11 @@ takes seconds, and is run after whatever changes predictions.`,
 		Args:    cobra.NoArgs,
 		PreRunE: inRoot,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			samples, err := validate.Evidence(cmd.Context(), ".")
+			samples, err := lab.Evidence(cmd.Context(), ".")
 			if err != nil {
 				return err
 			}
-			widths, err := validate.BandsOf(samples)
+			widths, err := lab.BandsOf(samples)
 			if err != nil {
 				return err
 			}
@@ -107,10 +107,36 @@ takes seconds, and is run after whatever changes predictions.`,
 			if err != nil {
 				return err
 			}
-			if doc, err = validate.BandsPage(doc, samples); err != nil {
+			if doc, err = lab.BandsPage(doc, samples); err != nil {
 				return err
 			}
 			return writeAll(cmd.Context(), []kernels.Output{{Name: filepath.Join("estimate", "bands.json"), Content: widths}, {Name: page, Content: doc}})
 		},
 	}
+}
+
+func newImport() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "import TABLE.csv --out RUNS.csv",
+		Short: "Turn a public table of serving runs into the columns that validate serving reads",
+		Long: `Import reads a public table of serving runs with whatever its authors wrote into it:
+names with notes, lengths, arrivals, drafts and options in words. What a row does not say
+of its servers and its benchmark is what the scripts and recipes of that benchmark say.
+It writes the same rows in the columns that "throughline validate serving" reads.`,
+		Example: "  go run ./cmd/lab import ../shared/measurements/silicon/labelled.csv --out runs.csv",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := lab.Import(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				return t.Write(cmd.OutOrStdout())
+			}
+			return report.WriteFiles(cmd.Context(), report.File{Name: out, Write: t.Write})
+		},
+	}
+	cmd.Flags().StringVarP(&out, "out", "o", "", "file to write (default: standard output)")
+	return cmd
 }

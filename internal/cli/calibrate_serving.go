@@ -34,7 +34,7 @@ they are of.
 
 One run does not tell all of them apart. Each is moved as far as the errors of
 predictions usually go, and no further than the run supports: how far was chosen by
-cross-validation ("throughline validate serving --from-one-point"). --correct names other
+cross-validation ("go run ./cmd/lab heldout --from-one-point"). --correct names other
 numbers: first-wave is what the first requests of all clients wait besides, for which
 runs need a mean and a median of TTFT, both of which are simulated then; else means are
 those of the closed form. --exact fits as far as the runs say. Times are in ms.`,

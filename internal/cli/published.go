@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
@@ -54,10 +53,8 @@ chart_read) count 3 points wider in "within".`,
 				if err := t.BuiltIn(cmd.Context()); err != nil {
 					return err
 				}
-				if _, err := os.Stat(folder); err == nil || flags.given("folder") {
+				if folder != "" {
 					args = []string{folder}
-				} else {
-					fmt.Fprintf(s.Err, "no folder %s: only the figures that are built in\n", folder)
 				}
 			}
 			for _, name := range args {

@@ -167,24 +167,21 @@ rates are predicted where a row has them. Means are those of the closed form, wi
 --by-simulation those of a simulation of all requests; percentiles, and runs at a request
 rate, always are simulated. Columns:
 
-  model_path, system, backend (vllm, sglang, trtllm; none: the best), precision (none: as
-  published), mode,
-  isl, osl, concurrency, num_gpus, silicon_ttft_ms, silicon_tpot_ms,
-  agg:    tp_size, pp_size, attention_dp_size, moe_tp_size, moe_ep_size
-  disagg: num_workers and the same sizes, with prefill_ and decode_ in front
+  model, system, engine (vllm, sglang, trtllm; none: the best; vllm@0.9: an earlier
+  version), weights (none: as published), mode, isl, osl, lengths, concurrency or rate,
+  num_prompts, gpus, drafts, ttft_ms, tpot_ms and every other setting of estimate,
+  agg:    tp, pp, dp, ep, moe_tp
+  disagg: workers and the same sizes, with prefill_ and decode_ in front
 
 All clients start at once. Each sends a request, waits for its end and sends the next, ten
-in all. The distribution of lengths follows from the lengths: uniform:0.8 for the three
-shapes of InferenceX (1024/1024, 1024/8192, 8192/1024), lognormal:0.5 for lengths in
-hundreds, else fixed. --lengths overrides it. A row or figure that cannot be predicted
-has a reason.
+in all where num_prompts does not say. Lengths are fixed unless the column lengths or
+--lengths says how they are spread. A row or figure that cannot be predicted has a reason.
 
 Result files of throughline bench, matrix, sglang.bench_serving, vLLM's bench serve,
 aiperf, genai-perf and InferenceX are read as well; --deployment says what they are of.
 Their lengths are those of the file: fixed, unless it says how they are spread.`,
 		Example: `  throughline validate serving serving.csv --out predicted.csv
-  throughline validate serving serving.csv --by-simulation
-  throughline validate serving serving.csv --held-out 5`,
+  throughline validate serving serving.csv --by-simulation`,
 		Args: oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := show.read(flags)
@@ -196,20 +193,6 @@ Their lengths are those of the file: fixed, unless it says how they are spread.`
 				return err
 			}
 			defer f.Close()
-			if q.OnePoint {
-				r, err := validate.OnePoint(cmd.Context(), args[0], f, q)
-				if err != nil {
-					return err
-				}
-				return write(s.Out, show.render(s, onePointTable(r))+show.wrap(s, onePointNotes(r)))
-			}
-			if q.Folds > 0 {
-				kept, chosen, err := validate.HeldOut(cmd.Context(), args[0], f, q, q.Folds)
-				if err != nil {
-					return err
-				}
-				return write(s.Out, show.render(s, keptTable(kept))+"\n"+show.render(s, chosenTable(chosen)))
-			}
 			r, err := validate.Serving(cmd.Context(), args[0], f, q)
 			if err != nil {
 				return err
@@ -220,28 +203,6 @@ Their lengths are those of the file: fixed, unless it says how they are spread.`
 	flags = addSettings(cmd, question.Serving)
 	show.flags(cmd, "validate serving")
 	return cmd
-}
-
-// keptTable is how the targets are kept.
-func keptTable(list []validate.Kept) *report.Grid {
-	g := &report.Grid{}
-	for _, title := range validate.KeptColumns {
-		g.Columns = append(g.Columns, report.Column{Title: title})
-	}
-	for i := range list {
-		g.Row(list[i].Cells()...)
-	}
-	return g
-}
-
-// chosenTable is the constants of engines, as they are and as all runs choose them.
-func chosenTable(list []validate.Chosen) *report.Grid {
-	g := &report.Grid{Columns: []report.Column{{Title: "engine"}, {Title: "constant"}, {Title: "built in", Right: true}, {Title: "by these runs", Right: true}}}
-	ms := func(seconds float64) string { return number.Plain(1e3*seconds, 3) + " ms" }
-	for _, c := range list {
-		g.Row(c.Engine, c.Name, ms(c.BuiltIn), ms(c.Runs))
-	}
-	return g
 }
 
 // validation is how predictions against measurements are shown.

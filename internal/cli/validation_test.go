@@ -18,7 +18,7 @@ var generated = regexp.MustCompile("(?s)<!-- run: ([^\n]*) -->\n.*?<!-- end -->\
 
 // longTables are those whose measurements take most of a minute to simulate or fit; they are compared at full length, and written anew with
 // all others.
-var longTables = []string{"silicon/labelled.csv", "--from-one-point"}
+var longTables = []string{"silicon/labelled.csv"}
 
 // evidence is a page that shows what the program says of measurements.
 type evidence struct {

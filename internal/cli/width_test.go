@@ -115,7 +115,6 @@ func commandsOfWidths(t *testing.T) [][]string {
 		{"compare", "--measured", "tpot=31ms,ttft=400ms", "--model", "Llama-3.1-70B", "--system", "H100_SXM", "--tp", "8", "--concurrency", "64"},
 		{"compare", "--measured", "../../docs/runs/deepseek_v3_triton_16.csv"},
 		{"calibrate", "serving", "../../docs/runs/deepseek_v3_triton_16.csv", "--against", "../../docs/runs/deepseek_v3_triton_32.csv"},
-		{"validate", "serving", at("serving.csv"), "--from-one-point"},
 		{"check", "../../configs/reference_sample.json"}, {"check", "testdata/bad/model/many_problems.json"}, {"init", filepath.Join(dir, "start.json")}, {"version"},
 		{"models", "import", "testdata/bad/model/config_unknown_type.json"}, {"schema"}, {"nonsense"}, {"plan", "--modle", "x"},
 	}

@@ -97,7 +97,7 @@ func TestRead(t *testing.T) {
 	tagged := write("bench.jsonl", `{"tag":"slow","mean_tpot_ms":40,"max_concurrency":4}`+"\n"+`{"tag":"fast","mean_tpot_ms":20,"max_concurrency":8}`+"\n")
 	sheet := "Run,Model,Framework,GPU,ISL,OSL,Concurrency,TP,TPOT,TTFT,Predicted TPOT\nx,A,vllm,B,100,200,4,8,7,70,6\n"
 	matrix, list := write("results.csv", sheet), write("results.json", `[{"run":"x","model":"A","framework":"vllm","gpu":"B","isl":100,"osl":200,"concurrency":4,"tp":8,"tpot":7,"ttft":70,"predicted_tpot":6}]`)
-	appended := write("appended.csv", "model,system,isl,osl,length_spread,concurrency,num_prompts,tpot_mean_ms\nA,B,100,200,range ratio 0.5,4,20,7\n")
+	appended := write("appended.csv", "model,system,isl,osl,lengths,concurrency,num_prompts,tpot_mean_ms\nA,B,100,200,uniform:0.5,4,20,7\n")
 	deployed := map[string]string{"concurrency": "4", "tp": "8", "model": "A", "system": "B", "engine": "vllm", "isl": "100"}
 	for _, c := range []struct {
 		text     string
@@ -106,7 +106,7 @@ func TestRead(t *testing.T) {
 		requests float64
 	}{
 		{"tpot=31ms,ttft=0.4s", map[string]float64{"tpot": 31, "ttft": 400}, nil, 0},
-		{sglang, map[string]float64{"tpot": 24.3, "ttft": 886.12, "e2e": 25161.3, "requests": 0.64}, map[string]string{"concurrency": "16", "isl": "1000", "osl": "500", "random-range-ratio": "0.5", "engine": ""}, 8},
+		{sglang, map[string]float64{"tpot": 24.3, "ttft": 886.12, "e2e": 25161.3, "requests": 0.64}, map[string]string{"concurrency": "16", "isl": "1000", "osl": "500", "lengths": "uniform:0.5", "engine": ""}, 8},
 		{vllm, map[string]float64{"tpot": 12, "ttft": 100, "e2e": 6000}, map[string]string{"concurrency": "8", "isl": "1000", "osl": "500", "engine": ""}, 10},
 		{aiperf, map[string]float64{"tpot": 11, "ttft": 120.5}, map[string]string{"concurrency": "32", "isl": "550", "osl": "150"}, 0},
 		{tagged, map[string]float64{"tpot": 20}, map[string]string{"concurrency": "8"}, 0},
@@ -114,7 +114,7 @@ func TestRead(t *testing.T) {
 		{tagged + "#slow", map[string]float64{"tpot": 40}, map[string]string{"concurrency": "4"}, 0},
 		{matrix, map[string]float64{"tpot": 7, "ttft": 70}, deployed, 0},
 		{list, map[string]float64{"tpot": 7, "ttft": 70}, deployed, 0},
-		{appended, map[string]float64{"tpot": 7}, map[string]string{"random-range-ratio": "0.5", "concurrency": "4", "model": "A"}, 5},
+		{appended, map[string]float64{"tpot": 7}, map[string]string{"lengths": "uniform:0.5", "concurrency": "4", "model": "A"}, 5},
 		{table + "#2", map[string]float64{"tpot": 9.5}, map[string]string{"concurrency": "16", "tp": "8", "model": "A"}, 0},
 	} {
 		m, err := Read(c.text)

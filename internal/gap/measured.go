@@ -61,7 +61,7 @@ var settingColumns = map[string][]string{
 	"model": {"model", "model_path"}, "system": {"system", "gpu"}, "engine": {"engine", "backend", "framework"},
 	"tp": {"tp", "tp_size"}, "pp": {"pp", "pp_size"}, "dp": {"dp", "attention_dp_size"}, "ep": {"ep", "moe_ep_size"}, "moe-tp": {"moe_tp", "moe_tp_size"},
 	"weights": {"weights", "precision"}, "cache": {"cache", "kv_cache"},
-	"attention-backend": {"attention_backend"}, "drafts": {"drafts"}, "redundant": {"redundant_experts"}, "overlap": {"overlap"},
+	"attention-backend": {"attention_backend"}, "lengths": {"lengths"}, "drafts": {"drafts"}, "redundant": {"redundant_experts"}, "overlap": {"overlap"},
 }
 
 // Read reads words such as tpot=31ms,ttft=400ms, or a run of a file that runs.Row reads: FILE.csv#2
@@ -133,9 +133,6 @@ func take(row map[string]string) *Measured {
 			}
 		}
 	}
-	if ratio, ok := strings.CutPrefix(row["length_spread"], "range ratio "); ok {
-		m.Settings["random-range-ratio"] = ratio
-	}
 	if done, clients := number("num_prompts"), number("concurrency"); done > 0 && clients >= 1 {
 		m.Requests = max(1, done/clients)
 	}
@@ -178,7 +175,7 @@ func (m *Measured) Run(ctx context.Context, q *question.Question, given func(nam
 			delete(cells, "arrival")
 			delete(cells, runs.InferredClients)
 		case "random-range-ratio":
-			cells["length_spread"] = "range ratio " + s.Get(q)
+			cells["lengths"] = runs.Spread(s.Get(q))
 		}
 	}
 	query := *q
@@ -195,7 +192,7 @@ func (m *Measured) Fill(q *question.Question, given func(name string) bool) erro
 		if text == "" || given(s.Name) {
 			continue
 		}
-		if s.Name == "random-range-ratio" && q.Distribution != "" {
+		if s.Name == "lengths" && q.Traffic.Ratio != 1 {
 			continue
 		}
 		if v, err := strconv.ParseFloat(text, 64); err == nil && s.Kind() == question.Count {

@@ -5,6 +5,7 @@ package point
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -27,6 +28,8 @@ type Answer struct {
 	Load       workload.Load       // clients that fill its batches
 	Seen       *serving.Prediction // by the clients; nil where the point asks for bare steps, or none can be served
 	Phases     []Result            // bare steps
+	Loaded     *question.Loaded    // the files
+	Predictor  *serving.Predictor  // of what clients see; nil where nobody is served
 	// Record is all that is said about it. Its remark is about the engine, or why clients are not served.
 	*result.Record
 }
@@ -49,6 +52,8 @@ func PhaseName(p op.Phase) string { return string(question.PhaseOf(p)) }
 // Estimator answers questions one after another. What they share, it prepares once.
 type Estimator struct {
 	examines bool // steps in full: their operators, and when these run
+	// Tune changes what is known of an engine; nil: nothing.
+	Tune func(engine string, s *deploy.Scheduling)
 
 	opened  map[files]*opened
 	spreads map[spreadKey]workload.Lengths
@@ -92,6 +97,7 @@ type phaseKey struct {
 type predictorKey struct {
 	split     bool
 	precision plan.Precision
+	accepted  string // shares of drafts
 }
 
 type prepared struct {
@@ -135,6 +141,15 @@ func (e *Estimator) Warnings(p *question.Question) []document.Problem {
 
 // Answer estimates a point. The error holds all that is wrong with it.
 func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
+	out, err := e.Serve(p)
+	if err != nil {
+		return nil, err
+	}
+	return out, e.open(p).steps(out, p, e.examines)
+}
+
+// Serve is the same without bare steps.
+func (e *Estimator) Serve(p *question.Question) (*Answer, error) {
 	errs := p.Problems()
 	o := e.open(p)
 	if o.err != nil {
@@ -154,9 +169,9 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 		return nil, question.Once(err)
 	}
 	d.MaxContext, d.MaxPrompt = lengths.MaxFinal(), lengths.MaxInput()
-	d.Fitted = o.loaded.Fit(lengths)
-	out := &Answer{Record: new(result.Record), Load: workload.Load{Lengths: lengths, Clients: cmp.Or(p.Concurrency, d.Clients())}}
-	if err := o.run(p, choice, d, out); err != nil {
+	d.Fitted = o.loaded.Fit(p.FittedBy(lengths))
+	out := &Answer{Record: new(result.Record), Loaded: o.loaded, Load: workload.Load{Lengths: lengths, Clients: cmp.Or(p.Concurrency, d.Clients()), Requests: p.PerClient, Repeated: p.Repeated}}
+	if err := o.run(p, choice, d, out, e.Tune); err != nil {
 		return nil, err
 	}
 	if why := out.Deployment.Fitted.Elsewhere(&out.Deployment); why != "" && p.Clients() {
@@ -165,7 +180,7 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 	for _, why := range out.Deployment.StandIns() {
 		out.Remark = strings.Trim(out.Remark+"; "+why, "; ")
 	}
-	return out, o.steps(out, p, e.examines)
+	return out, nil
 }
 
 // steps adds the bare steps that a question asks for.
@@ -227,13 +242,21 @@ func toldTooMuch(choice []*engine.Engine, d deploy.Deployment) bool {
 	return err == nil
 }
 
+// runsOf are the deployments of a choice of engines. What a table says that a server ran it could, if it knows what it was told.
+func runsOf(p *question.Question, choice []*engine.Engine, d deploy.Deployment) ([]deploy.Deployment, error) {
+	if p.Tabled && len(choice) == 1 {
+		return []deploy.Deployment{choice[0].Apply(d)}, choice[0].CheckSettings(&d.Told, d.Of(op.Decode).System)
+	}
+	return serving.Runs(choice, d)
+}
+
 // run finds the engine of a point, and what clients see of it where that is asked.
-func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Deployment, out *Answer) error {
+func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Deployment, out *Answer, tune func(string, *deploy.Scheduling)) error {
 	serves := o.loaded.Assumptions.Engine
 	if !serves {
 		choice = []*engine.Engine{engine.Generic}
 	}
-	runs, err := serving.Runs(choice, d)
+	runs, err := runsOf(p, choice, d)
 	var refused *serving.Refused
 	switch {
 	case errors.As(err, &refused) && len(choice) > 1 && !toldTooMuch(choice, d):
@@ -250,6 +273,11 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 	}
 	if len(left) > 0 {
 		out.Remark = strings.Join(left, "; ")
+	}
+	for i := range runs {
+		if tune != nil {
+			tune(runs[i].Engine.Name, &runs[i].Engine.Scheduling)
+		}
 	}
 	out.Deployment = runs[0]
 	if !p.Clients() || !serves {
@@ -279,7 +307,7 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 			return err
 		}
 	}
-	out.Served = out.Deployment
+	out.Served, out.Predictor = out.Deployment, best
 	if p.OpenBatch() {
 		out.Deployment.Pools = slices.Clone(out.Deployment.Pools)
 		fitter.Fit(&out.Deployment, out.Load.Lengths)
@@ -323,7 +351,7 @@ func (o *opened) fastest(p *question.Question, runs []deploy.Deployment, out *An
 
 // predictor is what predicts a deployment, prepared once.
 func (o *opened) predictor(d *deploy.Deployment) (*serving.Predictor, error) {
-	key := predictorKey{d.Split(), d.Precision}
+	key := predictorKey{d.Split(), d.Precision, fmt.Sprint(d.Acceptance)}
 	known := o.predictors[key]
 	if known == nil {
 		var err error

@@ -59,11 +59,9 @@ type Reading struct {
 	BySimulation bool
 	Explained    string // the figure of a measurement to explain; empty: the one furthest off
 	MeasuredOn   string // what runs are of, where their file does not say it
-	OnePoint     bool   // what one measured run of a deployment tells of the others
 	Parts        string // list of what measured runs may correct
 	Exact        bool   // these go as far as the runs say
 	Against      string // table of other runs
-	Folds        int    // of groups of runs that are held out; 0: none
 	Retry        bool   // combinations that have failed
 	Jobs         int    // 0: as many as this machine has processors
 }
@@ -139,9 +137,6 @@ var ofCommands = []Setting{
 		Doc: "what runs are of, where their file does not say it, like model=Llama-3.1-8B,system=H200,tp=4; also engine, " + strings.Join(runs.Settings()[4:], ", "),
 		As:  map[Command]string{Bench: "what is measured, for append-run, like model=Llama-3.1-8B,system=H200,tp=4; also engine, " + strings.Join(runs.Settings()[4:], ", ")},
 		Ref: func(q *Question) any { return &q.MeasuredOn }},
-	{Name: "from-one-point", For: Serving, Apart: true,
-		Doc: "fit every deployment of the table to its run at mid concurrency, and show the errors on its other runs",
-		Ref: func(q *Question) any { return &q.OnePoint }},
 	{Name: "correct", For: CalibrateServing, List: Text, Choices: []string{"decode", "prefill", "first-token", "first-wave"}, Apart: true,
 		Doc: "what the runs may correct: decode, prefill (scales), first-token, first-wave (times)",
 		Ref: func(q *Question) any { return &q.Parts }},
@@ -151,9 +146,6 @@ var ofCommands = []Setting{
 	{Name: "exact", For: CalibrateServing, Apart: true,
 		Doc: "correct as far as the runs say, also where predictions are rarely so far off",
 		Ref: func(q *Question) any { return &q.Exact }},
-	{Name: "held-out", For: Serving, Low: 2, High: mostFolds, Optional: true, Apart: true,
-		Doc: "print targets: median errors of runs whose model, system and engine were held out when the constants of engines were chosen, in so many folds",
-		Ref: func(q *Question) any { return &q.Folds }},
 	{Name: "retry", For: Matrix, Apart: true,
 		Doc: "run combinations again that have failed before",
 		Ref: func(q *Question) any { return &q.Retry }},
@@ -204,8 +196,6 @@ var conflicts = slices.Concat(ofBench, []conflict{
 		return q.Simulated > 0 && err == nil && !as.Engine
 	},
 		"needs assume physical: without an engine there is nothing to simulate"},
-	{Serving, "fitted", func(q *Question) bool { return q.Fitted != "" && q.OnePoint },
-		"from-one-point fits the runs itself; give one of them"},
 	{Simulate, "max-rate", func(q *Question) bool { return q.Traffic.MaxRate && q.Concurrency > 0 },
 		"asks for a rate, which concurrency bounds; give one of them"},
 })

@@ -34,15 +34,20 @@ func (q *Question) Problems() []error {
 func (l *Loaded) Deploy(q *Question) (deploy.Deployment, []error) {
 	d := l.Deployment()
 	d.GPUsPerNode, d.Told = q.GPUsPerNode, q.Traffic.Told // files are read once for many questions
+	d.Untold = q.Untold
+	if accepted := q.accepted(); len(accepted) > 0 {
+		d.Acceptance = accepted
+	}
 	p := &q.Fixed
 	if !q.Split() {
-		pool, errs := p.pool(l, deploy.Both, l.Decode, "")
+		pool, errs := p.pool(l, q.Tabled, deploy.Both, l.Decode, "")
+		pool.Count = max(1, q.Instances)
 		d.Pools = []deploy.Pool{pool}
 		p.fill(&d, q.Clients() && l.Assumptions.Engine)
 		return d, errs
 	}
-	prefill, errs := p.pool(l, deploy.Prefill, l.Prefill, p.PrefillPlan)
-	decode, more := p.pool(l, deploy.Decode, l.Decode, p.DecodePlan)
+	prefill, errs := p.pool(l, q.Tabled, deploy.Prefill, l.Prefill, p.PrefillPlan)
+	decode, more := p.pool(l, q.Tabled, deploy.Decode, l.Decode, p.DecodePlan)
 	d.Pools = []deploy.Pool{prefill, decode}
 	p.fill(&d, q.Clients() && l.Assumptions.Engine)
 	return d, append(errs, more...)
@@ -68,7 +73,7 @@ func (p *Fixed) fill(d *deploy.Deployment, clients bool) {
 }
 
 // pool is a pool with its plan, which words change.
-func (p *Fixed) pool(l *Loaded, role deploy.Role, sys *hardware.System, words string) (deploy.Pool, []error) {
+func (p *Fixed) pool(l *Loaded, tabled bool, role deploy.Role, sys *hardware.System, words string) (deploy.Pool, []error) {
 	pool := deploy.Pool{Role: role, System: sys, Count: 1}
 	q := *p
 	if words != "" {
@@ -106,9 +111,28 @@ func (p *Fixed) pool(l *Loaded, role deploy.Role, sys *hardware.System, words st
 	if most := sys.MaxProcs(); procs > float64(most) {
 		return pool, []error{fmt.Errorf("%.0f processors, but the networks of %s join %d", procs, sys.Name, most)}
 	}
+	if tabled {
+		q.cutLikeTheRest(l.Shape)
+	}
 	var errs []error
 	pool.Plan, errs = q.split(l, int(procs))
 	return pool, errs
+}
+
+// cutLikeTheRest is the sizes of experts of a table of runs: those that it does not say are cut like the rest of a stage, and what they
+// do not fill once they fill several times over, each time around attention replicas of their own. Dense models have none.
+func (p *Fixed) cutLikeTheRest(m *model.Model) {
+	if !m.IsMoE() {
+		p.EP, p.MoETP, p.MoEDP, p.Redundant, p.Overlap = 0, 1, 0, 0, ""
+		return
+	}
+	stage := p.DP * p.TP
+	if p.EP = max(1, p.EP); p.EP*p.MoETP == 1 {
+		p.MoETP = stage
+	}
+	if n := p.EP * p.MoETP; stage%n == 0 {
+		p.MoEDP = stage / n
+	}
 }
 
 // split is the plan, or all the reasons why there is none.

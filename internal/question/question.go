@@ -40,6 +40,7 @@ type Question struct {
 	Exchange Exchange
 	Reading
 	Measuring
+	Measurement
 	Emulation Emulation
 
 	Beside string // a folder in which files are looked up after the working directory; empty: none
@@ -143,8 +144,6 @@ const (
 	barePass = "physical,small-kernels=false"
 	// exchanged is the model whose tokens the libraries of exchanges were measured with.
 	exchanged = "DeepSeek-V3"
-	// publishedFolder is where the public figures lie beside the project.
-	publishedFolder = "../shared/measurements/published"
 )
 
 // plannedRedundant is the redundant experts that a search tries up to: as many as DeepSeek and SGLang serve the 256 experts of
@@ -153,12 +152,11 @@ const plannedRedundant = 32
 
 // defaults are what commands ask that differ from the others.
 var defaults = map[Command]func(*Question){
-	Plan:      func(q *Question) { q.Overlap, q.Redundant = AnyOverlap, plannedRedundant },
-	Forward:   func(q *Question) { q.Assume = barePass },
-	Run:       func(q *Question) { q.Assume = assume.Reference.Name },
-	Comm:      func(q *Question) { q.Model = exchanged },
-	Requests:  func(q *Question) { q.StepSource = StepSources[0] },
-	Published: func(q *Question) { q.Folder = publishedFolder },
+	Plan:     func(q *Question) { q.Overlap, q.Redundant = AnyOverlap, plannedRedundant },
+	Forward:  func(q *Question) { q.Assume = barePass },
+	Run:      func(q *Question) { q.Assume = assume.Reference.Name },
+	Comm:     func(q *Question) { q.Model = exchanged },
+	Requests: func(q *Question) { q.StepSource = StepSources[0] },
 
 	CalibrateServing: func(q *Question) { q.Parts = "decode,prefill,first-token" },
 	Bench:            func(q *Question) { q.Traffic.Seed = 1 }, // as in sglang.bench_serving of 2025
@@ -198,7 +196,7 @@ func (q *Question) Lengths() workload.Lengths {
 		// The new token of a decode step attends to what came before and to itself.
 		return workload.Lengths{Input: q.Context - 1, Output: 1, Cached: q.Prefix}
 	}
-	n := workload.Lengths{Input: q.Input, Output: q.Output, Cached: q.Prefix}
+	n := workload.Lengths{Input: cmp.Or(q.PromptTokens, q.Input), Output: q.Output, Cached: q.Prefix}
 	if n.Input == 0 {
 		n.Input = defaultLength
 	}

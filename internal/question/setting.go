@@ -24,11 +24,12 @@ type Setting struct {
 	Unit    string             // of a number; of a time ms or s, which may be written with another unit
 
 	Low, High float64
-	Above     bool // Low itself is too low
-	Below     bool // High itself is too high
-	Infinite  bool // inf is allowed, too
-	Optional  bool // a number that is 0 where it is not given, whatever its bounds
-	List      Kind // several values with commas between them, in a text: of this kind; empty: one value
+	Above     bool                 // Low itself is too low
+	Below     bool                 // High itself is too high
+	Infinite  bool                 // inf is allowed, too
+	Free      func(*Question) bool // whether any number is allowed beside others; nil: never
+	Optional  bool                 // a number that is 0 where it is not given, whatever its bounds
+	List      Kind                 // several values with commas between them, in a text: of this kind; empty: one value
 
 	Choices []string
 	Open    bool               // other values than the choices are allowed
@@ -244,6 +245,9 @@ func (s *Setting) Set(q *Question, text string) error {
 			return wrong(s.Name, fmt.Sprintf("must be a whole number, not %q", text))
 		}
 		v.SetInt(int64(n))
+		if s.Free != nil && s.Free(q) && n >= 0 {
+			return nil
+		}
 		return s.inBounds(float64(n), strconv.Itoa(n))
 	case reflect.Float64:
 		x, err := s.parse(text)
@@ -306,7 +310,7 @@ func (s *Setting) check(q *Question) error {
 	v := s.value(q)
 	switch v.Kind() {
 	case reflect.Int:
-		if s.Optional && v.Int() == 0 {
+		if s.Optional && v.Int() == 0 || s.Free != nil && s.Free(q) {
 			return nil
 		}
 		return s.inBounds(float64(v.Int()), strconv.FormatInt(v.Int(), 10))

@@ -37,14 +37,13 @@ const (
 	mostJobs         = 4_096     // more processors than any machine has
 	mostRows         = 1_000_000
 	mostSimulated    = 1_000_000 // requests of each run
-	mostFolds        = 100
 )
 
 // AnyOverlap stands for the best overlap of a deployment.
 const AnyOverlap = "any"
 
 // settings is the one table of what can be asked.
-var settings = slices.Concat(ofDeployments, ofMeasured, ofTraffic, ofExchanges, ofCommands, ofBenchmarks, ofEmulation)
+var settings = slices.Concat(ofDeployments, ofMeasured, ofTraffic, ofExchanges, ofCommands, ofBenchmarks, ofEmulation, ofRuns)
 
 func checkEngine(name string) error { _, err := engine.Choices(name); return err }
 
@@ -206,7 +205,7 @@ var ofDeployments = []Setting{
 		Doc: "redundant experts: extra copies of routed experts",
 		As:  map[Command]string{Plan: "redundant experts: tries up to this many, as far as they even out the load or the ranks"},
 		Ref: func(q *Question) any { return &q.Redundant }, Idle: noExperts},
-	{Name: "drafts", Aliases: []string{"num_nextn_predict_layers", "num-speculative-tokens", "speculative-num-steps"}, For: Plan | Deployed, Low: 0, High: float64(len(workload.DraftAcceptance)),
+	{Name: "drafts", Aliases: []string{"num_nextn_predict_layers", "num-speculative-tokens", "speculative-num-steps"}, For: Plan | Deployed, Low: 0, High: float64(len(workload.DraftAcceptance)), Free: func(q *Question) bool { return q.Acceptance != "" },
 		Doc: "draft tokens per decode step (multi-token prediction)",
 		As:  map[Command]string{Plan: "draft tokens per decode step (multi-token prediction): tries up to this many"},
 		Ref: func(q *Question) any { return &q.Drafts }, Idle: noDrafts},

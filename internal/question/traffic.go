@@ -12,7 +12,7 @@ import (
 // Traffic is what is asked about requests, besides their lengths, and how a simulation schedules them. In closed form their
 // means count. Numbers that are 0 are as the engine has them.
 type Traffic struct {
-	deploy.Told
+	deploy.Told // what servers are told in place of what their engine has by itself
 
 	Requests     int
 	Rate         float64 // requests per second; +Inf: all at once
@@ -77,7 +77,7 @@ var ofTraffic = []Setting{
 	{Name: "num-prompts", For: Simulate, Low: 1, High: mostPrompts,
 		Doc: "requests; conversations where these have several turns (of a trace: all, unless given)",
 		Ref: func(q *Question) any { return &q.Traffic.Requests }},
-	{Name: "rate", Aliases: []string{"request-rate"}, For: Simulate, Low: leastRate, High: mostRate, Infinite: true, Unit: "requests/s",
+	{Name: "rate", Aliases: []string{"request-rate"}, For: Simulate | Runs, Low: leastRate, High: mostRate, Infinite: true, Unit: "requests/s",
 		Doc: "requests per second, or inf for all at once; of a trace, the mean rate it is played at",
 		Ref: func(q *Question) any { return &q.Traffic.Rate }, Idle: unless(givenRate, "max-rate finds the rate")},
 	{Name: "arrival", Aliases: []string{"arrivals"}, For: Drawn, Choices: []string{"poisson", "gamma:", "constant", "bursts:"}, Open: true,
@@ -180,7 +180,7 @@ var ofTraffic = []Setting{
 	{Name: "max-rate", For: Simulate,
 		Doc: "find the highest rate at which the limits hold and the queue does not grow",
 		Ref: func(q *Question) any { return &q.Traffic.MaxRate }},
-	{Name: "seed", For: Served | Plan, Low: 0, High: mostSeed,
+	{Name: "seed", For: Served | Plan | Runs, Low: 0, High: mostSeed,
 		Doc: "of the random numbers",
 		Ref: func(q *Question) any { return &q.Traffic.Seed }, Idle: but(Emulate, either(closedLoop, unless(chance, "nothing is drawn at random")))},
 	{Name: "timeline-every", For: Simulate, Low: leastInterval, High: mostSeconds, Unit: seconds,

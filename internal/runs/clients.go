@@ -1,10 +1,17 @@
 package runs
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 )
+
+// EngineNames are engines under the names of what is around them.
+var EngineNames = map[string]string{
+	"dynamo-sglang": "sglang", "dynamo-trt": "trtllm", "dynamo-vllm": "vllm", "dynamo-trtllm": "trtllm",
+	"llm-d(vllm)": "vllm", "vllm-ascend": "vllm", "vllm-tpu": "vllm",
+}
 
 // An aggregate is the agg_*.json of InferenceX: utils/process_result.py of SemiAnalysisAI/InferenceX writes times in seconds, and the
 // deployment that was measured.
@@ -13,6 +20,9 @@ func isAggregate(result map[string]any) bool {
 	_, clients := result["conc"]
 	return hardware && clients
 }
+
+// usualDrafts of a step are those of most of its scripts; a result does not say.
+const usualDrafts = "3"
 
 // aggregateColumns are its keys that are columns of a table, and those.
 var aggregateColumns = map[string]string{
@@ -24,14 +34,29 @@ var aggregateColumns = map[string]string{
 
 func aggregate(result map[string]any) (map[string]any, map[string]string) {
 	out := map[string]any{"max_concurrency": result["conc"], "model_id": result["model"]}
-	row := map[string]string{"source": "InferenceX", "num_prompts": "10 x conc"}
+	// Its clients send ten requests each, of lengths from 0.8 of the nominal ones on.
+	row := map[string]string{"source": "InferenceX", "lengths": "uniform:0.8", "requests_per_client": "10"}
+	cells := map[string]string{}
 	for key, v := range result {
 		if column := aggregateColumns[key]; column != "" {
-			row[column] = textOf(result, key)
+			cells[column] = textOf(result, key)
 		}
 		of, figure, _ := strings.Cut(key, "_")
 		if seconds, ok := v.(float64); ok && (of == "mean" || of == "median" || of == "p99") {
 			out[of+"_"+figure+"_ms"] = 1e3 * seconds
+		}
+	}
+	for _, column := range []string{"model", "precision", "disagg", "isl", "osl", "prefill_workers", "decode_workers"} {
+		row[column] = cells[column]
+	}
+	engine := strings.ToLower(cells["framework"])
+	row["engine"] = cmp.Or(EngineNames[engine], engine)
+	if spec := strings.ToLower(cells["spec"]); spec != "" && spec != "none" {
+		row["drafts"] = usualDrafts
+	}
+	for _, prefix := range []string{"", "prefill_", "decode_"} {
+		if s := ServerOf(func(c string) string { return cells[c] }, prefix, false); s.TP > 0 {
+			s.Cells(prefix, row)
 		}
 	}
 	// Runners are systems, with what else tells them apart behind a dash: h200-trt.

@@ -14,17 +14,11 @@ import (
 	"throughline/internal/document"
 )
 
-// settings are what is said of a deployment, by the names of settings, and the columns that hold it. Some columns hold what a
-// server was told on its command line.
-var settings = []struct{ name, column, option string }{
-	{"model", "model", ""}, {"system", "system", ""}, {"engine", "engine", ""},
-	{"tp", "tp", ""}, {"pp", "pp", ""}, {"dp", "dp", ""}, {"ep", "ep", ""}, {"moe-tp", "moe_tp", ""}, {"replicas", "replicas", ""},
-	{"weights", "precision", ""}, {"cache", "kv_cache", ""},
-	{"step-tokens", told, "max-num-batched-tokens"}, {"max-running-requests", told, "max-num-seqs"},
+// settings are what is said of a deployment, by the names of settings, and the columns that hold it.
+var settings = []struct{ name, column string }{
+	{"model", "model"}, {"system", "system"}, {"engine", "engine"}, {"tp", "tp"}, {"pp", "pp"}, {"dp", "dp"}, {"ep", "ep"}, {"moe-tp", "moe_tp"},
+	{"replicas", "replicas"}, {"weights", "precision"}, {"cache", "kv_cache"}, {"step-tokens", "step_tokens"}, {"max-running-requests", "max_running_requests"},
 }
-
-// told is the column of what a server was told.
-const told = "other_settings"
 
 // Settings are the names of what is said of a deployment.
 func Settings() (out []string) {
@@ -50,11 +44,7 @@ func Deployment(words []string) (map[string]string, error) {
 			errs = append(errs, fmt.Errorf("%s has no value: such as %s=…", name, name))
 			continue
 		}
-		s := settings[at]
-		if s.option != "" {
-			value = strings.TrimSpace(out[s.column] + " " + s.option + "=" + value)
-		}
-		out[s.column] = value
+		out[settings[at].column] = value
 	}
 	return out, errors.Join(errs...)
 }
@@ -63,11 +53,9 @@ func Deployment(words []string) (map[string]string, error) {
 func Columns() []string {
 	out := []string{"began", "tag"}
 	for i := range settings {
-		if !slices.Contains(out, settings[i].column) {
-			out = append(out, settings[i].column)
-		}
+		out = append(out, settings[i].column)
 	}
-	out = append(out, "isl", "osl", "length_spread", "concurrency", "request_rate", "arrival", "num_prompts", "seed")
+	out = append(out, "isl", "osl", "lengths", "concurrency", "request_rate", "arrival", "num_prompts", "seed")
 	for i := range figures {
 		out = append(out, figures[i].column)
 	}

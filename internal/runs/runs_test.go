@@ -29,15 +29,15 @@ func TestOf(t *testing.T) {
 	}{
 		"clients": {`{"tag":"a","completed":32,"max_concurrency":8,"request_rate":"inf","random_input_len":512,"random_output_len":64,"random_range_ratio":1,"seed":1,
 			"mean_ttft_ms":201.9061234,"median_tpot_ms":37.2,"request_throughput":3.12,"began":"2026-11-15T18:33:46Z"}`,
-			map[string]string{"tag": "a", "num_prompts": "32", "concurrency": "8", "isl": "512", "osl": "64", "length_spread": "range ratio 1", "seed": "1",
+			map[string]string{"tag": "a", "num_prompts": "32", "concurrency": "8", "isl": "512", "osl": "64", "lengths": "fixed", "seed": "1",
 				"ttft_mean_ms": "201.906", "tpot_p50_ms": "37.2", "req_per_s": "3.12", "began": "2026-11-15T18:33:46Z"}},
 		"genai-perf with its load in perf_analyzer": {`{"request_count":{"avg":64},"time_to_first_token":{"unit":"ms","avg":41.5},"input_sequence_length":{"avg":550},"output_sequence_length":{"avg":64},
 			"input_config":{"endpoint":{"backend":"vllm"},"perf_analyzer":{"stimulus":{"concurrency":8}}}}`,
-			map[string]string{"num_prompts": "64", "concurrency": "8", "isl": "550", "osl": "64", "length_spread": "fixed", "ttft_mean_ms": "41.5"}},
+			map[string]string{"num_prompts": "64", "concurrency": "8", "isl": "550", "osl": "64", "lengths": "fixed", "ttft_mean_ms": "41.5"}},
 		"a rate": {`{"completed":40,"max_concurrency":null,"request_rate":2.5,"random_input_len":512,"random_output_len":64,"random_range_ratio":0.1,"p99_itl_ms":63}`,
-			map[string]string{"num_prompts": "40", "request_rate": "2.5", "arrival": "open loop", "isl": "512", "osl": "64", "length_spread": "range ratio 0.1", "itl_p99_ms": "63"}},
+			map[string]string{"num_prompts": "40", "request_rate": "2.5", "isl": "512", "osl": "64", "lengths": "uniform:0.1", "itl_p99_ms": "63"}},
 		"all at once, lengths as they came": {`{"completed":10,"request_rate":"inf","total_input_tokens":1234,"total_output_tokens":96,"mean_e2el_ms":1000}`,
-			map[string]string{"num_prompts": "10", "concurrency": "10", "isl": "123", "osl": "10", "length_spread": "fixed", "e2e_mean_ms": "1000"}},
+			map[string]string{"num_prompts": "10", "concurrency": "10", "isl": "123", "osl": "10", "lengths": "fixed", "e2e_mean_ms": "1000"}},
 	} {
 		got, err := Of(parsed(t, c.text))
 		for column, text := range got {
@@ -109,7 +109,7 @@ func TestUnderWay(t *testing.T) {
 // TestDeployment: words become cells, and all that is wrong is said at once.
 func TestDeployment(t *testing.T) {
 	got, err := Deployment(strings.Split("model=Llama-3.1-8B,tp=4,weights=fp8,step-tokens=2048,max-running-requests=64", ","))
-	want := map[string]string{"model": "Llama-3.1-8B", "tp": "4", "precision": "fp8", "other_settings": "max-num-batched-tokens=2048 max-num-seqs=64"}
+	want := map[string]string{"model": "Llama-3.1-8B", "tp": "4", "precision": "fp8", "step_tokens": "2048", "max_running_requests": "64"}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}

@@ -22,7 +22,7 @@ type Sample struct {
 }
 
 // inside reports whether what was measured lies in the band.
-func (s *Sample) inside() bool {
+func (s *Sample) Inside() bool {
 	return math.Abs(s.Error) <= math.Log1p(s.Band)
 }
 
@@ -61,40 +61,40 @@ type Coverage struct {
 
 // Cells are the coverage as a row of a table.
 func (c *Coverage) Cells() []string {
-	out := []string{estimate.Quantities[c.Quantity], c.Level.String(), strconv.Itoa(c.Rows), share(c.Inside)}
+	out := []string{estimate.Quantities[c.Quantity], c.Level.String(), strconv.Itoa(c.Rows), Share(c.Inside)}
 	for _, third := range c.Thirds {
-		out = append(out, share(third))
+		out = append(out, Share(third))
 	}
 	return append(out, number.Band(c.Median))
 }
 
-func share(x float64) string {
+func Share(x float64) string {
 	if math.IsNaN(x) {
 		return ""
 	}
 	return fmt.Sprintf("%.0f%%", 100*x)
 }
 
-// fewest and most are the shares of a level or a third that bands which hold four in five may hold by chance.
-const fewest, most = 0.75, 0.88
+// Fewest and Most are the shares of a level or a third that bands which hold four in five may hold by chance.
+const Fewest, Most = 0.75, 0.88
 
 // held reports whether a level and each third of its bands hold as many as they should.
-func (c *Coverage) held() bool { return c.outside() == 0 }
+func (c *Coverage) Held() bool { return c.Outside() == 0 }
 
 // outside is how many of them hold more or fewer.
-func (c *Coverage) outside() (n int) {
+func (c *Coverage) Outside() (n int) {
 	for _, x := range append(c.Thirds[:], c.Inside) {
-		if x < fewest || x > most {
+		if x < Fewest || x > Most {
 			n++
 		}
 	}
 	return n
 }
 
-// enoughForThirds is the rows from which on thirds of them say something, enoughToJudge those from which on bands must hold.
+// enoughForThirds is the rows from which on thirds of them say something, EnoughToJudge those from which on bands must hold.
 const (
 	enoughForThirds = 30
-	enoughToJudge   = 100
+	EnoughToJudge   = 100
 )
 
 // Covered is the coverage of samples by quantity and level, whose bands are in the samples. Bands are compared with those of
@@ -133,7 +133,7 @@ func coverage(parts [][]Sample) (c Coverage) {
 	}
 	list := slices.Concat(parts...)
 	slices.SortFunc(list, func(a, b Sample) int { return cmp.Compare(a.Band, b.Band) })
-	c.Rows, c.Inside, c.Median = len(list), insideOf(list), list[len(list)/2].Band
+	c.Rows, c.Inside, c.Median = len(list), InsideOf(list), list[len(list)/2].Band
 	off := make([]float64, len(list))
 	for i := range list {
 		s := &list[i]
@@ -163,7 +163,7 @@ func addThirds(list []Sample, inside, rows *[3]float64) {
 		for to < len(list) && list[to].Band == list[from].Band {
 			to++
 		}
-		share := insideOf(list[from:to])
+		share := InsideOf(list[from:to])
 		for i := range rows {
 			if part := min(float64(to), float64(i+1)*third) - max(float64(from), float64(i)*third); part > 0 {
 				inside[i] += share * part
@@ -174,10 +174,10 @@ func addThirds(list []Sample, inside, rows *[3]float64) {
 	}
 }
 
-func insideOf(list []Sample) float64 {
+func InsideOf(list []Sample) float64 {
 	n := 0
 	for i := range list {
-		if list[i].inside() {
+		if list[i].Inside() {
 			n++
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
+
+	"throughline/internal/benchmark"
 )
 
 // drafted is what a row of a table of serving runs says for a comparison with and without drafts.
@@ -13,25 +15,17 @@ type drafted struct {
 	tpot    float64 // as measured: the mean, else the median
 }
 
-// settingColumns are what two runs have in common that differ in drafts alone.
-var settingColumns = []string{
-	"model_path", "system", "backend", "precision", "kv_cache", "mode", "isl", "osl", "concurrency", "length_spread", "num_gpus",
-	"tp_size", "pp_size", "attention_dp_size", "moe_tp_size", "moe_ep_size",
-	"prefill_num_workers", "prefill_tp_size", "prefill_pp_size", "prefill_attention_dp_size", "prefill_moe_tp_size", "prefill_moe_ep_size",
-	"decode_num_workers", "decode_tp_size", "decode_pp_size", "decode_attention_dp_size", "decode_moe_tp_size", "decode_moe_ep_size",
-}
-
-// drafted reads a row whose drafts are said, if only that there are none.
-func (r run) drafted() drafted {
-	tpot, err := strconv.ParseFloat(cmp.Or(r.plain("silicon_tpot_ms"), r.cell("tpot_p50")), 64)
-	if err != nil || !(tpot > 0) || r.plain("spec")+r.plain("drafts") == "" || r.plain("spec") == "unknown" {
+// draftedIn reads a row whose drafts are said, if only that there are none.
+func draftedIn(r benchmark.Row) drafted {
+	tpot, err := strconv.ParseFloat(cmp.Or(servingFigures[1].cell(r.Cell), r.Cell("tpot_p50")), 64)
+	if spec := r.Get("spec"); err != nil || !(tpot > 0) || spec+r.Get("drafts") == "" || spec == "unknown" {
 		return drafted{}
 	}
-	var setting []string
-	for _, column := range settingColumns {
-		setting = append(setting, r.get(column))
+	setting := []string{r.Get("concurrency"), r.Cell("lengths")}
+	for _, column := range benchmark.Deployed {
+		setting = append(setting, r.Get(column))
 	}
-	drafts, _ := r.drafts()
+	drafts, _ := r.Drafts()
 	return drafted{strings.Join(setting, "\x00"), drafts, tpot}
 }
 
@@ -72,7 +66,7 @@ func (r *Report) DraftGains() []DraftGain {
 			continue
 		}
 		out = append(out, DraftGain{
-			names[setting], median(without.measured) / median(with.measured), median(without.predicted) / median(with.predicted),
+			names[setting], Median(without.measured) / Median(with.measured), Median(without.predicted) / Median(with.predicted),
 		})
 	}
 	return out
@@ -84,5 +78,5 @@ func MedianGain(gains []DraftGain) (measured, predicted float64) {
 	for _, g := range gains {
 		m, p = append(m, g.Measured), append(p, g.Predicted)
 	}
-	return median(m), median(p)
+	return Median(m), Median(p)
 }

@@ -109,6 +109,14 @@ var servingFigures = func() []servingFigure {
 	)
 }()
 
+// FigureColumns are the columns of measured figures.
+func FigureColumns() (out []string) {
+	for i := range servingFigures {
+		out = append(out, servingFigures[i].columns...)
+	}
+	return out
+}
+
 // meanFigures are those that every answer has, whatever a table measured.
 const meanFigures = 2
 
@@ -130,9 +138,9 @@ func presentFigures(header []string) (figures []servingFigure, columns []string)
 }
 
 // cell is what a row has of the figure.
-func (f *servingFigure) cell(r run) string {
+func (f *servingFigure) cell(of func(string) string) string {
 	for _, c := range f.columns {
-		if text := r.cell(c); text != "" {
+		if text := of(c); text != "" {
 			return text
 		}
 	}
@@ -140,8 +148,8 @@ func (f *servingFigure) cell(r run) string {
 }
 
 // unclear says why a figure is not compared with what the row has of it.
-func (f *servingFigure) unclear(r run) string {
-	flags := r.plain("flags")
+func (f *servingFigure) unclear(of func(string) string) string {
+	flags := of("flags")
 	switch {
 	case f.name == "TTFT" && strings.Contains(flags, "mean_or_median_not_stated"):
 		// Medians of TPOT are within 1% of its means, those of TTFT are not.

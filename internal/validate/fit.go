@@ -15,9 +15,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/fitted"
 	"throughline/internal/question"
-	"throughline/internal/runs"
 	"throughline/op"
-	"throughline/serving"
 )
 
 // part is one number that measured runs may correct.
@@ -47,15 +45,15 @@ const (
 	firstNoise = 0.1
 )
 
-// fitWidths are the widths of the parts that are fitted; 0: the part is not.
-type fitWidths [4]float64
+// Widths are the widths of the parts that are fitted; 0: the part is not.
+type Widths [4]float64
 
 // freely is how much wider the widths are of parts that go as far as runs say.
 const freely = 20
 
 // widthsOf are those of some parts by name.
-func widthsOf(names string, free bool) fitWidths {
-	var out fitWidths
+func widthsOf(names string, free bool) Widths {
+	var out Widths
 	for i := range parts {
 		if slices.Contains(question.Words(names), parts[i].name) {
 			out[i] = parts[i].width
@@ -68,7 +66,7 @@ func widthsOf(names string, free bool) fitWidths {
 }
 
 // at is the fit whose parts are so many widths away from no correction.
-func (w *fitWidths) at(x []float64) deploy.Fit {
+func (w *Widths) at(x []float64) deploy.Fit {
 	var f deploy.Fit
 	for i := range parts {
 		v := w[i] * x[i]
@@ -81,99 +79,96 @@ func (w *fitWidths) at(x []float64) deploy.Fit {
 	return f
 }
 
-// target is one measured figure of a run.
-type target struct {
+// Target is one measured figure of a run.
+type Target struct {
 	figure   int // of the table
-	measured float64
+	Measured float64
 	noise    float64
 }
 
-// fitPoint is a measured run.
-type fitPoint struct {
+// FitPoint is a measured run.
+type FitPoint struct {
 	label   string
 	line    int
-	lengths [2]int // in and out, as the table has them
+	Lengths [2]int // in and out, as the table has them
 	fitted  [2]int // that a fit is for
 	run     *servingRun
-	targets []target
+	Targets []Target
 }
 
 // with is the run as a fit corrects it.
-func (p *fitPoint) with(f deploy.Fit) *servingRun {
-	run := *p.run
-	run.deployment.Fitted = f
-	run.deployment.Fitted.Apply(&run.deployment.Engine)
+func (p *FitPoint) with(f deploy.Fit) *servingRun {
+	run, answer := *p.run, *p.run.Answer
+	answer.Served.Fitted = f
+	f.Apply(&answer.Served.Engine)
+	run.Answer, run.seen = &answer, nil
 	return &run
 }
 
-// fitter fits what is known of a deployment to measured runs of it.
-type fitter struct {
+// Fitter fits what is known of a deployment to measured runs of it.
+type Fitter struct {
 	*servingPredictor
-	widths fitWidths
+	Widths Widths
 	whole  bool // all figures of a run are targets
 	// simulates: some figures of the table are not in closed form. Means still are, as in all commands, unless the first wave is
 	// corrected, which a mean and a median of one simulation tell.
 	simulates, wave bool
 }
 
-// predicted are the targets of a run under a fit.
-func (f *fitter) predicted(p *fitPoint, fit deploy.Fit) ([]float64, error) {
+// Predicted are the targets of a run under a fit.
+func (f *Fitter) Predicted(p *FitPoint, fit deploy.Fit) ([]float64, error) {
 	a, err := f.seen(p.with(fit))
 	if err != nil {
 		return nil, err
 	}
 	var out []float64
-	for _, t := range p.targets {
+	for _, t := range p.Targets {
 		out = append(out, f.figures[t.figure].of(&a))
 	}
 	return out, nil
 }
 
 // seen is what clients see of a run: without what an answer says besides, of which a fit asks for hundreds.
-func (f *fitter) seen(r *servingRun) (answer, error) {
-	if r.rate > 0 || f.asked.BySimulation || f.simulates {
+func (f *Fitter) seen(r *servingRun) (answer, error) {
+	if r.rate() > 0 || f.asked.BySimulation || f.simulates {
 		return f.answer(r, f.simulates)
 	}
-	p, err := f.predictor(r)
-	if err != nil {
-		return answer{}, err
-	}
-	seen, err := p.Predict(&r.deployment, r.load)
-	return answer{closed: &seen, output: float64(r.load.Lengths.Output), gpus: float64(r.deployment.Procs())}, err
+	seen, err := r.Predictor.Predict(&r.Served, r.Load)
+	return answer{closed: &seen, output: float64(r.Load.Lengths.Output), gpus: float64(r.Served.Procs())}, err
 }
 
 // residuals are how many standard deviations the targets of runs are off under a fit, and its parts from no correction.
-func (f *fitter) residuals(points []*fitPoint, x []float64) ([]float64, error) {
+func (f *Fitter) residuals(points []*FitPoint, x []float64) ([]float64, error) {
 	var out []float64
-	fit := f.widths.at(x)
+	fit := f.Widths.at(x)
 	for _, p := range points {
-		got, err := f.predicted(p, fit)
+		got, err := f.Predicted(p, fit)
 		if err != nil {
 			return nil, err
 		}
-		for i, t := range p.targets {
-			out = append(out, math.Log(got[i]/t.measured)/t.noise)
+		for i, t := range p.Targets {
+			out = append(out, math.Log(got[i]/t.Measured)/t.noise)
 		}
 	}
 	return append(out, x...), nil
 }
 
-// fit is the most likely correction: the least sum of the squares of what measurements and parts are off, by steps of Gauss
+// Fit is the most likely correction: the least sum of the squares of what measurements and parts are off, by steps of Gauss
 // and Newton, each as far as it helps.
-func (f *fitter) fit(points []*fitPoint) (deploy.Fit, error) {
+func (f *Fitter) Fit(points []*FitPoint) (deploy.Fit, error) {
 	starts := [][]float64{make([]float64, len(parts))}
 	// What a request meets jumps as it comes later than a step, and medians do as the first requests pass them.
 	for _, k := range []int{firstPart, wavePart} {
-		if f.widths[k] > 0 {
+		if f.Widths[k] > 0 {
 			late := make([]float64, len(parts))
-			late[k] = parts[k].width / f.widths[k]
+			late[k] = parts[k].width / f.Widths[k]
 			starts = append(starts, late)
 		}
 	}
-	if f.widths[prefillPart] > 0 && len(points) > 1 { // of several runs the way there has kinks
+	if f.Widths[prefillPart] > 0 && len(points) > 1 { // of several runs the way there has kinks
 		for _, way := range []float64{-1, 1} {
 			side := make([]float64, len(parts))
-			side[prefillPart] = way * parts[prefillPart].width / f.widths[prefillPart]
+			side[prefillPart] = way * parts[prefillPart].width / f.Widths[prefillPart]
 			starts = append(starts, side)
 		}
 	}
@@ -192,17 +187,17 @@ func (f *fitter) fit(points []*fitPoint) (deploy.Fit, error) {
 }
 
 // descend is that from a start, and the sum that is left.
-func (f *fitter) descend(points []*fitPoint, x []float64) (deploy.Fit, float64, error) {
+func (f *Fitter) descend(points []*FitPoint, x []float64) (deploy.Fit, float64, error) {
 	const rounds, nudge, enough = 12, 0.05, 1e-4
 	r, err := f.residuals(points, x)
 	for round := 0; err == nil && round < rounds; round++ {
 		slopes := make([][]float64, len(parts))
 		for k := range parts {
-			if f.widths[k] == 0 {
+			if f.Widths[k] == 0 {
 				continue
 			}
 			y := slices.Clone(x)
-			nudge := nudge * parts[k].width / f.widths[k]
+			nudge := nudge * parts[k].width / f.Widths[k]
 			y[k] += nudge
 			if slopes[k], err = f.residuals(points, y); err != nil {
 				return deploy.Fit{}, 0, err
@@ -235,19 +230,19 @@ func (f *fitter) descend(points []*fitPoint, x []float64) (deploy.Fit, float64, 
 			}
 		}
 	}
-	return f.widths.at(x), squares(r), err
+	return f.Widths.at(x), squares(r), err
 }
 
 // nudged moves parts one by one, where slopes lead no further: predictions have kinks, where one prompt more fits into a step.
-func (f *fitter) nudged(points []*fitPoint, x, r []float64) (at, off []float64, better bool, err error) {
+func (f *Fitter) nudged(points []*FitPoint, x, r []float64) (at, off []float64, better bool, err error) {
 	for _, size := range []float64{0.1, 0.03, 0.01} {
 		for k := range parts {
-			if f.widths[k] == 0 {
+			if f.Widths[k] == 0 {
 				continue
 			}
 			for _, way := range []float64{-size, size} {
 				y := slices.Clone(x)
-				y[k] += way * parts[k].width / f.widths[k]
+				y[k] += way * parts[k].width / f.Widths[k]
 				after, err := f.residuals(points, y)
 				if err != nil {
 					return x, r, better, err
@@ -326,17 +321,17 @@ func FitServing(ctx context.Context, name string, src io.Reader, q question.Ques
 	if err := checkServing(&q); err != nil {
 		return nil, err
 	}
-	f := fitter{servingPredictor: newServingPredictor(ctx, q, everything), widths: widthsOf(q.Parts, q.Exact)}
-	f.wave = f.widths[wavePart] > 0
+	f := Fitter{servingPredictor: newServingPredictor(ctx, q, Trial{}), Widths: widthsOf(q.Parts, q.Exact)}
+	f.wave = f.Widths[wavePart] > 0
 	points, err := f.points(name, src)
 	if err != nil {
 		return nil, err
 	}
-	fit, err := f.fit(points)
+	fit, err := f.Fit(points)
 	if err != nil {
 		return nil, err
 	}
-	d := &points[0].run.deployment
+	d := &points[0].run.Served
 	var lengths [][2]int
 	for _, p := range points {
 		if !slices.Contains(lengths, p.fitted) {
@@ -346,26 +341,26 @@ func FitServing(ctx context.Context, name string, src io.Reader, q question.Ques
 	out := &Fitted{File: fitted.Of(d, &fit, lengths, len(points), filepath.Base(name))}
 	out.Fit = out.File.Fit(lengths[0][0], lengths[0][1])
 	for i, p := range points {
-		before, err := f.predicted(p, deploy.Fit{})
+		before, err := f.Predicted(p, deploy.Fit{})
 		if err != nil {
 			return nil, err
 		}
-		after, err := f.predicted(p, out.Fit)
+		after, err := f.Predicted(p, out.Fit)
 		if err != nil {
 			return nil, err
 		}
-		others := make([]float64, len(p.targets))
+		others := make([]float64, len(p.Targets))
 		if len(points) > 1 {
-			rest, err := f.fit(slices.Delete(slices.Clone(points), i, i+1))
+			rest, err := f.Fit(slices.Delete(slices.Clone(points), i, i+1))
 			if err != nil {
 				return nil, err
 			}
-			if others, err = f.predicted(p, rest); err != nil {
+			if others, err = f.Predicted(p, rest); err != nil {
 				return nil, err
 			}
 		}
-		for k, t := range p.targets {
-			out.Rows = append(out.Rows, FitRow{p.label, f.figures[t.figure].name, t.measured, before[k], after[k], others[k]})
+		for k, t := range p.Targets {
+			out.Rows = append(out.Rows, FitRow{p.label, f.figures[t.figure].name, t.Measured, before[k], after[k], others[k]})
 		}
 	}
 	return out, nil
@@ -373,35 +368,77 @@ func FitServing(ctx context.Context, name string, src io.Reader, q question.Ques
 
 // Against predicts other runs of the deployment with the fit: all figures that a table has of them.
 func (got *Fitted) Against(ctx context.Context, name string, src io.Reader, q question.Question) ([]FitRow, error) {
-	f := fitter{servingPredictor: newServingPredictor(ctx, q, everything), whole: true, wave: got.Fit.Wave > 0}
+	f := Fitter{servingPredictor: newServingPredictor(ctx, q, Trial{}), whole: true, wave: got.Fit.Wave > 0}
 	points, err := f.points(name, src)
 	if err != nil {
 		return nil, err
 	}
 	var out []FitRow
 	for _, p := range points {
-		d := &p.run.deployment
+		d := &p.run.Served
 		if why := got.File.Mismatch(d.Model.Name, d.Of(op.Decode).System.Name, d.Stored.Format); why != "" {
 			return nil, fmt.Errorf("%s:%d: a run of another deployment: %s", name, p.line, why)
 		}
-		before, err := f.predicted(p, deploy.Fit{})
+		before, err := f.Predicted(p, deploy.Fit{})
 		if err != nil {
 			return nil, err
 		}
-		after, err := f.predicted(p, got.File.Fit(p.fitted[0], p.fitted[1]))
+		after, err := f.Predicted(p, got.File.Fit(p.fitted[0], p.fitted[1]))
 		if err != nil {
 			return nil, err
 		}
-		for k, t := range p.targets {
-			out = append(out, FitRow{Run: p.label, Figure: f.figures[t.figure].name, Measured: t.measured, Before: before[k], After: after[k]})
+		for k, t := range p.Targets {
+			out = append(out, FitRow{Run: p.label, Figure: f.figures[t.figure].name, Measured: t.Measured, Before: before[k], After: after[k]})
 		}
 	}
 	return out, nil
 }
 
+// NewFitter is one that fits means in closed form.
+func NewFitter(ctx context.Context, q question.Question) *Fitter {
+	return &Fitter{servingPredictor: newServingPredictor(ctx, q, Trial{Simulated: Nothing})}
+}
+
+// Rows are the runs of a table that have both times and clients who wait for their answers; nil for other rows.
+func (f *Fitter) Rows(name string, src io.Reader) (out []*FitPoint, err error) {
+	check := func(header []string) error {
+		f.figures, _ = presentFigures(header)
+		f.figures = f.figures[:meanFigures]
+		return f.checkHeader(header)
+	}
+	_, err = rawTable(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
+		p, err := f.point(cell)
+		if err == nil && len(p.Targets) == meanFigures && !p.run.guessed && p.run.rate() == 0 {
+			_, err = f.Predicted(p, deploy.Fit{})
+		} else {
+			p = nil
+		}
+		if err != nil {
+			p = nil
+		}
+		out = append(out, p)
+		return Row{}
+	})
+	return out, err
+}
+
+// Deployment is that of the run, as its engine runs it.
+func (p *FitPoint) Deployment() *deploy.Deployment { return &p.run.Served }
+
+// Clients is how many wait for their answers.
+func (p *FitPoint) Clients() int { return p.run.Load.Clients }
+
+// UsualWidths are how far off parts are where nothing is measured.
+func UsualWidths() (out Widths) {
+	for i := range parts {
+		out[i] = parts[i].width
+	}
+	return out
+}
+
 // points are the runs of a table, which must be of one deployment.
-func (f *fitter) points(name string, src io.Reader) ([]*fitPoint, error) {
-	var out []*fitPoint
+func (f *Fitter) points(name string, src io.Reader) ([]*FitPoint, error) {
+	var out []*FitPoint
 	var errs []error
 	line := 1
 	check := func(header []string) error {
@@ -412,7 +449,7 @@ func (f *fitter) points(name string, src io.Reader) ([]*fitPoint, error) {
 	}
 	_, err := rawTable(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
 		line++
-		p, err := f.point(f.run(cell))
+		p, err := f.point(cell)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s:%d: %w", name, line, err))
 			return Row{}
@@ -424,17 +461,17 @@ func (f *fitter) points(name string, src io.Reader) ([]*fitPoint, error) {
 	if err := cmp.Or(err, f.ctx.Err(), document.Join(errs...)); err != nil {
 		return nil, err
 	}
-	first := identity(&out[0].run.deployment)
+	first := Identity(&out[0].run.Served)
 	for _, p := range out[1:] {
-		if other := identity(&p.run.deployment); other != first {
+		if other := Identity(&p.run.Served); other != first {
 			errs = append(errs, fmt.Errorf("%s:%d: a run of another deployment, %s; that of line %d is %s", name, p.line, other, out[0].line, first))
 		}
 	}
 	return out, document.Join(errs...)
 }
 
-// identity is what runs of one deployment share.
-func identity(d *deploy.Deployment) string {
+// Identity is what runs of one deployment share.
+func Identity(d *deploy.Deployment) string {
 	f := fitted.Of(d, &deploy.Fit{}, nil, 1, "")
 	words := []string{f.Model, f.System, f.Engine, f.Weights, f.Plan}
 	for _, prefill := range []bool{true, false} {
@@ -453,15 +490,16 @@ func fits(figure string) bool {
 }
 
 // point reads a run.
-func (f *fitter) point(r run) (*fitPoint, error) {
-	made, err := f.read(r)
+func (f *Fitter) point(cell func(string) string) (*FitPoint, error) {
+	made, err := f.read(cell)
 	if err != nil {
 		return nil, errors.New(reasonIn(err))
 	}
-	p := &fitPoint{run: made, lengths: [2]int{made.stated.Input, made.stated.Output}, fitted: [2]int{made.fitted.Input, made.fitted.Output},
-		label: fmt.Sprintf("%s + %s tokens, %d clients", r.get("isl"), r.get("osl"), made.load.Clients)}
-	if made.rate > 0 {
-		p.label = fmt.Sprintf("%s + %s tokens, %g requests/s", r.get("isl"), r.get("osl"), made.rate)
+	n := made.q.FittedBy(made.Load.Lengths)
+	p := &FitPoint{run: made, Lengths: [2]int{made.q.Input, made.q.Output}, fitted: [2]int{n.Input, n.Output},
+		label: fmt.Sprintf("%d + %d tokens, %d clients", made.q.Input, made.q.Output, made.Load.Clients)}
+	if rate := made.rate(); rate > 0 {
+		p.label = fmt.Sprintf("%d + %d tokens, %g requests/s", made.q.Input, made.q.Output, rate)
 	}
 	wanted := fitFigures
 	if f.whole {
@@ -476,29 +514,23 @@ func (f *fitter) point(r run) (*fitPoint, error) {
 			if i < 0 {
 				continue
 			}
-			fig := ifMeasured(f.figures[i].cell(r))
-			if why := cmp.Or(fig.Reason, f.figures[i].unclear(r)); why != "" {
+			fig := ifMeasured(f.figures[i].cell(cell))
+			if why := cmp.Or(fig.Reason, f.figures[i].unclear(cell)); why != "" {
 				return nil, fmt.Errorf("%s: %s", n, why)
 			}
-			if fig.Measured == 0 || strings.HasPrefix(n, "TPOT") && made.load.Lengths.Output == 1 {
+			if fig.Measured == 0 || strings.HasPrefix(n, "TPOT") && made.Load.Lengths.Output == 1 {
 				continue
 			}
 			noise := tokenNoise
 			if strings.HasPrefix(n, "TTFT") {
 				noise = firstNoise
 			}
-			p.targets = append(p.targets, target{i, fig.Measured, noise})
+			p.Targets = append(p.Targets, Target{i, fig.Measured, noise})
 			break
 		}
 	}
-	if len(p.targets) == 0 {
+	if len(p.Targets) == 0 {
 		return nil, errors.New("no measured TTFT or TPOT: a column such as ttft_ms or tpot_ms")
 	}
 	return p, nil
-}
-
-// newServingPredictor is one that has read nothing yet.
-func newServingPredictor(ctx context.Context, q question.Question, simulate depth) *servingPredictor {
-	said, _ := runs.Deployment(question.Words(q.MeasuredOn)) // what is wrong with it has been told
-	return &servingPredictor{ctx: ctx, asked: q, said: said, simulate: simulate, loaded: map[servingFiles]*question.Loaded{}, failed: map[servingFiles]error{}, prepared: map[prepared]*serving.Predictor{}}
 }

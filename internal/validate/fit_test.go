@@ -11,20 +11,20 @@ import (
 	"throughline/internal/question"
 )
 
-const fitHeader = "model,system,engine,tp,isl,osl,concurrency,ttft_ms,tpot_ms\n"
+const fitHeader = "model,system,engine,tp,lengths,isl,osl,concurrency,ttft_ms,tpot_ms\n"
 
 // madeRuns is a table of runs of a deployment as a fit predicts them.
 func madeRuns(t *testing.T, fit deploy.Fit, runs ...[3]int) string {
 	t.Helper()
-	f := fitter{servingPredictor: newServingPredictor(t.Context(), question.Default(), nothing)}
+	f := NewFitter(t.Context(), question.Default())
 	table := fitHeader
 	for _, r := range runs {
-		row := fmt.Sprintf("Llama-3.1-8B,H200,vllm,1,%d,%d,%d,1,1\n", r[0], r[1], r[2])
+		row := fmt.Sprintf("Llama-3.1-8B,H200,vllm,1,uniform:0.8,%d,%d,%d,1,1\n", r[0], r[1], r[2])
 		points, err := f.points("made", strings.NewReader(fitHeader+row))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := f.predicted(points[0], fit)
+		got, err := f.Predicted(points[0], fit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,8 +79,8 @@ func TestFitOfOneRun(t *testing.T) {
 	// At other lengths all is left of decoding, of the others 0.7, and between as much as lengths are alike: of 1.5 times the
 	// tokens ln 1.5 / ln 2 of the way.
 	slow.File.Prefill, slow.File.First = 2, 10
-	for input, share := range map[int]float64{1024: 1, 4096: 0.7, 1536: 1 - 0.3*math.Log(1.5)/math.Ln2} {
-		got := slow.File.Fit(input, 1024)
+	for input, share := range map[int]float64{922: 1, 3688: 0.7, 1383: 1 - 0.3*math.Log(1.5)/math.Ln2} {
+		got := slow.File.Fit(input, 922)
 		if got.Decode != slow.File.Decode || math.Abs(got.Prefill-math.Pow(2, share)) > 1e-9 || math.Abs(got.First-0.01*share) > 1e-9 {
 			t.Errorf("%d tokens in: %+v, want shares of %v of ×2 and 10 ms", input, got, share)
 		}
@@ -89,7 +89,7 @@ func TestFitOfOneRun(t *testing.T) {
 
 // TestFitOfSpreadLengths: where a table says how lengths are spread, the fit is for their means, which is what simulate looks up.
 func TestFitOfSpreadLengths(t *testing.T) {
-	table := "model,system,engine,tp,isl,osl,length_spread,concurrency,ttft_ms,tpot_ms\nLlama-3.1-8B,H200,vllm,1,1000,200,range ratio 0.1,4,50,10\n"
+	table := "model,system,engine,tp,isl,osl,lengths,concurrency,ttft_ms,tpot_ms\nLlama-3.1-8B,H200,vllm,1,1000,200,uniform:0.1,4,50,10\n"
 	if got := fitOf(t, table, nil).File.Lengths[0]; got != [2]int{550, 110} {
 		t.Errorf("for %v, not the means of 100 to 1000 and 20 to 200", got)
 	}
@@ -98,67 +98,14 @@ func TestFitOfSpreadLengths(t *testing.T) {
 // TestFitRefuses: runs of two deployments, and rows without a time.
 func TestFitRefuses(t *testing.T) {
 	for table, want := range map[string]string{
-		fitHeader + "Llama-3.1-8B,H200,vllm,1,1024,1024,4,50,10\nLlama-3.1-8B,H200,vllm,2,1024,1024,4,50,10\n": "runs.csv:3: a run of another deployment",
-		fitHeader + "Llama-3.1-8B,H200,vllm,1,1024,1024,4,,\n":                                                 "runs.csv:2: no measured TTFT or TPOT",
-		fitHeader + "Llama-3.1-8B,H200,vllm,1,1024,1024,4,fast,10\n":                                           `runs.csv:2: TTFT: "fast" is not a time`,
+		fitHeader + "Llama-3.1-8B,H200,vllm,1,uniform:0.8,1024,1024,4,50,10\nLlama-3.1-8B,H200,vllm,2,uniform:0.8,1024,1024,4,50,10\n": "runs.csv:3: a run of another deployment",
+		fitHeader + "Llama-3.1-8B,H200,vllm,1,uniform:0.8,1024,1024,4,,\n":                                                             "runs.csv:2: no measured TTFT or TPOT",
+		fitHeader + "Llama-3.1-8B,H200,vllm,1,uniform:0.8,1024,1024,4,fast,10\n":                                                       `runs.csv:2: TTFT: "fast" is not a time`,
 	} {
 		_, err := FitServing(t.Context(), "runs.csv", strings.NewReader(table), question.DefaultOf(question.CalibrateServing))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", table, err)
 		}
-	}
-}
-
-// TestOnePoint: deployments whose steps take longer than predicted, each by its own factor, are predicted better from one run
-// of each than from none.
-func TestOnePoint(t *testing.T) {
-	table := fitHeader
-	for tp, scale := range map[int]float64{1: 1.3, 2: 1.25} {
-		runs := madeRuns(t, deploy.Fit{Decode: scale}, [3]int{1024, 1024, 4}, [3]int{1024, 1024, 16}, [3]int{1024, 1024, 64}, [3]int{8192, 1024, 16})
-		table += strings.ReplaceAll(strings.TrimPrefix(runs, fitHeader), ",vllm,1,", fmt.Sprintf(",vllm,%d,", tp))
-	}
-	// Copies of runs are left out, so that those of the second deployment must differ.
-	table = strings.ReplaceAll(table, "Llama-3.1-8B,H200,vllm,2", "Llama-3.1-8B,H100_SXM,vllm,2")
-	r, err := OnePoint(t.Context(), "runs.csv", strings.NewReader(table), question.DefaultOf(question.Serving))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := map[string]OnePointRow{}
-	for _, row := range r.Rows {
-		rows[row.Fitted+", "+row.Others] = row
-	}
-	before, after := rows["nothing, equal lengths"], rows["decode scale, equal lengths"]
-	if r.Deployments != 2 || r.Runs != 8 || before.Rows != 4 || after.TPOT > before.TPOT/2 {
-		t.Errorf("%d deployments, %d runs; TPOT off by %v%% of %d rows, then %v%%", r.Deployments, r.Runs, before.TPOT, before.Rows, after.TPOT)
-	}
-}
-
-// TestOnePointOfPublicRuns: what one run tells of the others of its deployment, over the public runs.
-func TestOnePointOfPublicRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute; docs/validation/one_run.md has the table, and its test")
-	}
-	name := "../../" + evidence.serving
-	f, err := os.Open(name)
-	if err != nil {
-		t.Skip("the public measurements are not beside the project:", err)
-	}
-	defer f.Close()
-	r, err := OnePoint(t.Context(), name, f, question.DefaultOf(question.Serving))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range r.Rows {
-		if row.Fitted == "all three" && row.Others == "equal lengths" && (row.TPOT > 5 || row.TTFT > 10) {
-			t.Errorf("equal lengths: TPOT %.1f%%, TTFT %.1f%%; want 5%% and 10%%", row.TPOT, row.TTFT)
-		}
-		if row.Fitted == "all three" && row.Others == "other lengths" && (row.TPOT > 6 || row.TTFT > 12) {
-			t.Errorf("other lengths: TPOT %.1f%%, TTFT %.1f%%; want 6%% and 12%%", row.TPOT, row.TTFT)
-		}
-	}
-	// Fits end within a percent or so of their best, so that neighbours such as 0.06 s and 0.1 s change places.
-	if !(r.Worse >= 0 && r.Worse < 2) {
-		t.Errorf("calibrate serving takes %s, %.1f%% worse than what the runs choose: %q", r.BuiltIn, r.Worse, r.Chosen)
 	}
 }
 

@@ -23,9 +23,8 @@ type OneRun struct {
 	Rate       float64       // requests per second; 0: clients wait for their answers
 	Inferred   bool          // the run does not say its clients, and they are those under way
 
-	run       *servingRun
-	predictor *serving.Predictor
-	ctx       context.Context
+	run *servingRun
+	ctx context.Context
 }
 
 // ReadRun reads a run from its cells by column. What the question says besides its deployment and lengths is as in all rows.
@@ -33,31 +32,28 @@ func ReadRun(ctx context.Context, cells map[string]string, q question.Question) 
 	if err := checkServing(&q); err != nil {
 		return nil, err
 	}
-	p := newServingPredictor(ctx, q, everything)
+	p := newServingPredictor(ctx, q, Trial{})
 	p.figures, _ = presentFigures(slices.Collect(maps.Keys(cells)))
-	of := p.run(func(column string) string { return cells[column] })
-	run, err := p.read(of)
+	run, err := p.read(func(column string) string { return cells[column] })
 	if err != nil {
 		return nil, err
 	}
-	out := &OneRun{Loaded: run.loaded, Load: run.load, Rate: run.rate, run: run, ctx: ctx}
-	out.Inferred = cells[runs.InferredClients] != "" || run.rate == 0 && of.plain("concurrency") == ""
-	if run.rate > 0 {
-		underWay, _ := strconv.ParseFloat(cmp.Or(cells[runs.UnderWay], of.plain("achieved_concurrency")), 64)
-		out.Load.Clients = max(1, run.load.Clients, int(math.Round(underWay)))
+	out := &OneRun{Loaded: run.Loaded, Deployment: run.Served, Load: run.Load, Rate: run.rate(), run: run, ctx: ctx}
+	out.Inferred = cells[runs.InferredClients] != "" || out.Rate == 0 && cells["concurrency"]+cells["clients"] == ""
+	if out.Rate > 0 {
+		underWay, _ := strconv.ParseFloat(cmp.Or(cells[runs.UnderWay], cells["achieved_concurrency"]), 64)
+		out.Load.Clients = max(1, run.q.Concurrency, int(math.Round(underWay)))
 	}
-	out.predictor, err = p.predictor(run)
-	out.Deployment = run.deployment
-	return out, err
+	return out, nil
 }
 
 // Predict is what clients see of the run if its deployment, clients and rate were others: by the simulation at a rate, else in closed form.
 func (r *OneRun) Predict(d *deploy.Deployment, load workload.Load, rate float64) (serving.Prediction, error) {
 	if rate == 0 {
-		return r.predictor.Predict(d, load)
+		return r.run.Predictor.Predict(d, load)
 	}
-	run := *r.run
-	run.deployment, run.rate = *d, rate
+	run, answer := *r.run, *r.run.Answer
+	answer.Served, run.Answer, run.q.Traffic.Rate = *d, &answer, rate
 	record, err := simulated(r.ctx, &run)
 	if err != nil {
 		return serving.Prediction{}, err

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"throughline/internal/question"
-	"throughline/workload"
 )
 
 // TestSheetOfRawData: a table with the columns of the sheet of raw data is predicted as one with the usual names, and what the
@@ -34,19 +33,6 @@ func TestSheetOfRawData(t *testing.T) {
 	} {
 		if a, b := predicted(c[0], c[1]); math.Abs(a-ttft) > 1e-9 || math.Abs(b-tpot) > 1e-9 {
 			t.Errorf("%s: %v and %v ms, not %v and %v", name, a, b, ttft, tpot)
-		}
-	}
-}
-
-// TestRangeRatios: any ratio that a table says counts.
-func TestRangeRatios(t *testing.T) {
-	for words, want := range map[string]string{
-		"range ratio 1": "fixed", "range ratio 0.8": "uniform:0.8", "range ratio (0.8": "uniform:0.8", "range ratio 0.1": "uniform:0.1", "range ratio 0": "uniform:0",
-		"dataset random": "uniform:0", "fixed": "fixed",
-	} {
-		r := run{func(column string) string { return map[string]string{"length_spread": words}[column] }}
-		if b, _ := r.benchmark(workload.Lengths{Input: 100, Output: 10}, 4); b == nil || b.Spread != want {
-			t.Errorf("%s: %+v, want %s", words, b, want)
 		}
 	}
 }

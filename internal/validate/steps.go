@@ -12,6 +12,7 @@ import (
 
 	"throughline/engine"
 	"throughline/estimate"
+	"throughline/internal/benchmark"
 	"throughline/internal/document"
 	"throughline/internal/point"
 	"throughline/internal/question"
@@ -83,7 +84,7 @@ func stepTime(e *point.Estimator, base question.Question, get func(string) strin
 
 // stepQuestion is a row as a question about a bare step. The error holds all that is wrong with it.
 func stepQuestion(q question.Question, get func(string) string) (question.Question, error) {
-	cells := run{func(column string) string {
+	cells := benchmark.Row{Cell: func(column string) string {
 		if column == "system" {
 			column = "chip"
 		}
@@ -103,9 +104,9 @@ func stepQuestion(q question.Question, get func(string) string) (question.Questi
 	case fresh < sequences:
 		r.note(fmt.Errorf("%d new tokens are less than one for each of %d sequences", fresh, sequences))
 	}
-	q.Model, q.System, q.Engine = cells.get("model_path"), cells.get("system"), cells.get("backend")
+	q.Model, q.System, q.Engine = cells.Get("model_path"), cells.Get("system"), cells.Get("backend")
 	if !strings.Contains(get("precision"), "(checkpoint)") {
-		q.Formats.Weights = cells.weights()
+		q.Formats.Weights = cells.Weights()
 	}
 	each := func(tokens int) int { return int(math.Round(float64(tokens) / float64(q.Batch))) }
 	switch q.Phase = question.Phase(get("phase")); q.Phase {
@@ -122,6 +123,28 @@ func stepQuestion(q question.Question, get func(string) string) (question.Questi
 		r.note(fmt.Errorf("phase %q is neither prefill nor decode", get("phase")))
 	}
 	return q, document.Join(r.problems...)
+}
+
+// reader reads the cells of a row and collects what is wrong with them.
+type reader struct {
+	get      func(string) string
+	problems []error
+}
+
+func (r *reader) note(err error) { r.problems = append(r.problems, err) }
+
+// whole is a whole number, or another where the cell is empty. Some tables write it with decimals.
+func (r *reader) whole(column string, otherwise int) int {
+	text := r.get(column)
+	if text == "" {
+		return otherwise
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || v != float64(int(v)) || v < 0 || v > 1e9 {
+		r.note(fmt.Errorf("%s: %q is not a whole number", column, text))
+		return otherwise
+	}
+	return int(v)
 }
 
 // atLeastOne is a number that no row can do without.

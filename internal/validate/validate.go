@@ -178,12 +178,12 @@ func summary(group, name string, figure int, rows []*Row) Summary {
 		for _, e := range absolute {
 			s.Mean += e / float64(s.Rows)
 		}
-		s.Median, s.Bias = median(absolute), median(signed)
+		s.Median, s.Bias = Median(absolute), Median(signed)
 	}
 	return s
 }
 
-func median(list []float64) float64 {
+func Median(list []float64) float64 {
 	slices.SortFunc(list, cmp.Compare[float64])
 	n := len(list)
 	return (list[(n-1)/2] + list[n/2]) / 2
@@ -330,6 +330,10 @@ func rawTable(ctx context.Context, name string, src io.Reader, check func(header
 		}
 		return nil, fmt.Errorf("%s:1: %w", name, err)
 	}
+	at := map[string]int{}
+	for i, name := range slices.Backward(known) {
+		at[name] = i
+	}
 	r := &Report{Header: slices.Clone(header), Figures: []string{""}}
 	for {
 		if err := ctx.Err(); err != nil {
@@ -349,8 +353,8 @@ func rawTable(ctx context.Context, name string, src io.Reader, check func(header
 		}
 		cells = slices.Clone(cells)
 		out := row(cells, func(column string) string {
-			if at := slices.Index(known, column); at >= 0 {
-				return strings.TrimSpace(cells[at])
+			if i, ok := at[column]; ok {
+				return strings.TrimSpace(cells[i])
 			}
 			return "" // a column that need not be there
 		})

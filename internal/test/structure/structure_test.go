@@ -28,7 +28,7 @@ var order = []string{
 	"estimate", "search", "deploy", "engine", "serving", "serving/simulate",
 	// The application.
 	"internal/table", "internal/measurement", "internal/calibrate", "internal/fitted", "internal/jobfile", "internal/bench", "internal/runs", "internal/question", "internal/rawdata", "internal/result", "internal/point", "internal/explain", "internal/profile",
-	"internal/advice", "internal/sweep", "internal/validate", "internal/validate/published", "internal/exchange",
+	"internal/advice", "internal/sweep", "internal/benchmark", "internal/validate", "internal/validate/published", "internal/exchange",
 	"internal/gap",
 	"internal/difference",
 	"internal/scenario",
@@ -38,7 +38,7 @@ var order = []string{
 	"internal/cli",
 	"cmd/throughline",
 	// The laboratory, which nothing of the program knows.
-	"internal/lab/kernels", "cmd/lab",
+	"internal/lab/kernels", "internal/lab", "cmd/lab",
 }
 
 // belowCommands is packages that no command needs: what it asks for is answered by others.
@@ -128,6 +128,27 @@ func TestDataFlowsForward(t *testing.T) {
 		if !seen[pkg] {
 			t.Errorf("there is no package %s", pkg)
 		}
+	}
+}
+
+// TestProgramWithoutLaboratory: nothing but its own command imports the laboratory, and only there is a path to the measurements
+// beside the project.
+func TestProgramWithoutLaboratory(t *testing.T) {
+	for _, f := range files(t) {
+		if strings.HasPrefix(f.pkg, "internal/lab") || f.pkg == "cmd/lab" || strings.HasPrefix(f.pkg, forTests) {
+			continue
+		}
+		for _, spec := range f.Imports {
+			if strings.Contains(spec.Path.Value, module+"internal/lab") {
+				t.Errorf("%s imports %s", f.path, spec.Path.Value)
+			}
+		}
+		ast.Inspect(f.File, func(n ast.Node) bool {
+			if l, ok := n.(*ast.BasicLit); ok && strings.Contains(l.Value, "../shared") {
+				t.Errorf("%s: %s is a path to measurements that are not part of the project", positions.Position(l.Pos()), l.Value)
+			}
+			return true
+		})
 	}
 }
 
@@ -250,10 +271,10 @@ var handMade = []string{"report.Grid", "table.Grid", "csv.NewWriter", "csvfile.N
 // madeByHand is how many tables files outside the writer of tables still build themselves. Some carry along rows as they were
 // read; those of validate wait for columns.
 var madeByHand = map[string]int{
-	"internal/csvfile/write.go": 1, "internal/point/stream.go": 1, "internal/runs/append.go": 1, "internal/runs/runs.go": 1,
+	"internal/csvfile/write.go": 1, "internal/lab/import.go": 1, "internal/point/stream.go": 1, "internal/runs/append.go": 1, "internal/runs/runs.go": 1,
 	"internal/workbook/table.go": 1, "internal/workbook/workbook.go": 1, // where sheets begin
 	"internal/report/grid.go": 1, "internal/validate/published/published.go": 1, "internal/validate/requests.go": 2, "internal/validate/validate.go": 1,
-	"internal/cli/published.go": 9, "internal/cli/validate.go": 12, "internal/cli/validate_onepoint.go": 2, "internal/cli/validate_requests.go": 2,
+	"internal/cli/published.go": 9, "internal/cli/validate.go": 8, "internal/cli/validate_requests.go": 2,
 }
 
 // TestTablesHaveOneWriter: a table is columns of internal/table; nobody else builds one of texts, or draws one.
@@ -293,7 +314,7 @@ func TestTablesHaveOneWriter(t *testing.T) {
 const mostLinesOfRun = 25
 
 // longRuns are commands that still do more by themselves.
-var longRuns = []string{"published.go", "validate.go", "validate_requests.go"}
+var longRuns = []string{"published.go", "validate_requests.go"}
 
 // TestThinCommands: what a command does when it runs is short enough to be read at a glance.
 func TestThinCommands(t *testing.T) {

@@ -1,11 +1,9 @@
-package validate
+package lab
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -14,6 +12,7 @@ import (
 
 	"throughline/engine"
 	"throughline/internal/question"
+	"throughline/internal/validate"
 )
 
 // Target is a median error that predictions of serving runs should keep.
@@ -61,22 +60,18 @@ type Kept struct {
 	Shipped, Held float64
 }
 
-// HeldOut judges a table of serving runs by groups of model, system and engine, in so many folds. The constants of the engines
+// HeldOut judges the runs of a table by groups of model, system and engine, in so many folds. The constants of the engines
 // that were fitted to such runs are chosen anew for each fold, on the runs of the other folds alone. Copies of a run count once;
 // runs that no prediction should be judged by are left out. Besides, it says what constants all runs choose.
-func HeldOut(ctx context.Context, name string, src io.Reader, q question.Question, folds int) ([]Kept, []Chosen, error) {
-	text, err := io.ReadAll(src)
-	if err != nil {
-		return nil, nil, err
-	}
-	predict := func(tune tuning) (*Report, error) {
-		return servingRuns(ctx, name, bytes.NewReader(text), q, nothing, tune)
+func (t *Table) HeldOut(ctx context.Context, folds int) ([]Kept, []Chosen, error) {
+	predict := func(tune tuning) (*validate.Report, error) {
+		return t.predict(ctx, question.Default(), validate.Trial{Simulated: validate.Nothing, Tune: tune})
 	}
 	base, err := predict(nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	runs := judgedRuns(base, folds)
+	runs := t.judged(base, folds)
 	drawn, err := surfaces(runs, predict)
 	if err != nil {
 		return nil, nil, err
@@ -117,25 +112,25 @@ func (m chosen) list() (out []Chosen) {
 	return out
 }
 
-// judgedRuns are the rows of a report as runs; nil for copies of others.
-func judgedRuns(r *Report, folds int) []*judged {
+// judged are the rows of a report as runs; nil for copies of others.
+func (t *Table) judged(r *validate.Report, folds int) []*judged {
 	out := make([]*judged, len(r.Rows))
-	groups, copies, stalled := map[string]int{}, countRuns(r), stalledRuns(loadsOf(r))
+	groups, copies, stalled := map[string]int{}, t.countRuns(r), stalledRuns(t.loads(r))
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		of := run{r.cells(row)}
-		name := runName(&of, row)
+		of := t.rows[i]
+		name := of.name(row)
 		listed := copies[name]
 		if copies[name] = 0; listed == 0 {
 			continue
 		}
-		drafting, _ := of.drafts()
-		j := &judged{engine: of.get("backend"), mode: of.get("mode"), system: of.get("system"), drafts: drafting, stalled: stalled[i], group: of.group()}
+		drafting, _ := of.Drafts()
+		j := &judged{engine: of.Get("backend"), mode: of.Get("mode"), system: of.Get("system"), drafts: drafting, stalled: stalled[i], group: of.group()}
 		j.measured = [2]float64{row.Figures[ttft].Measured, row.Figures[tpot].Measured}
 		if j.measured[tpot] == 0 {
 			j.measured[tpot] = of.median() // nearly the mean, where a run has none
 		}
-		j.doubtful[ttft], j.doubtful[tpot] = doubted(of.known, listed)
+		j.doubtful[ttft], j.doubtful[tpot] = doubted(of.named, listed)
 		j.shipped = predictedFigures(row)
 		groups[j.group] = 0
 		out[i] = j
@@ -153,21 +148,11 @@ func judgedRuns(r *Report, folds int) []*judged {
 
 // median is the measured median of TPOT in ms, 0 where there is none.
 func (r run) median() float64 {
-	v, _ := strconv.ParseFloat(cmp.Or(r.cell("tpot_p50"), r.cell("tpot_p50_ms"), r.cell("median_tpot_ms")), 64)
+	v, _ := strconv.ParseFloat(cmp.Or(r.Cell("tpot_p50"), r.Cell("tpot_p50_ms"), r.Cell("median_tpot_ms")), 64)
 	return v
 }
 
-// cells are those of a row by the names of their columns.
-func (r *Report) cells(row *Row) func(string) string {
-	return func(column string) string {
-		if at := slices.Index(r.Header, column); at >= 0 && at < len(row.Cells) {
-			return row.Cells[at]
-		}
-		return ""
-	}
-}
-
-func predictedFigures(row *Row) (out [2]float64) {
+func predictedFigures(row *validate.Row) (out [2]float64) {
 	for f := range out {
 		if out[f] = row.Figures[f].Predicted; out[f] == 0 {
 			out[f] = math.NaN()
@@ -196,7 +181,7 @@ func kept(runs []*judged) (out []Kept) {
 		if k.Runs, k.Groups = len(shipped), len(groups); k.Runs == 0 {
 			continue
 		}
-		k.Shipped, k.Held = 100*median(shipped), 100*median(held)
+		k.Shipped, k.Held = 100*validate.Median(shipped), 100*validate.Median(held)
 		out = append(out, k)
 	}
 	return out

@@ -1,4 +1,4 @@
-package validate
+package lab
 
 import (
 	"maps"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"throughline/estimate"
+	"throughline/internal/validate"
 )
 
 // aim is the share of the samples of a fit that their bands hold. It is a little more than the four in five that bands are to
@@ -32,7 +33,7 @@ var used = [estimate.QuantityCount][estimate.TermCount]bool{
 
 // FitWidths finds the widths of bands for which a share of samples lies inside, whatever their circumstances: the quantile
 // regression of how far they are off besides the errors of their kernels. Doubtful ones do not count.
-func FitWidths(samples []Sample) (out [estimate.QuantityCount]estimate.Width) {
+func FitWidths(samples []validate.Sample) (out [estimate.QuantityCount]estimate.Width) {
 	for q := range out {
 		var rows []terms
 		var off []float64
@@ -152,7 +153,7 @@ func solved(m equations) (x terms) {
 }
 
 // groupsOf are the groups of samples by name.
-func groupsOf(samples []Sample) []string {
+func groupsOf(samples []validate.Sample) []string {
 	groups := map[string]bool{}
 	for i := range samples {
 		groups[samples[i].Group] = true
@@ -162,7 +163,7 @@ func groupsOf(samples []Sample) []string {
 
 // CrossCovered judges either half of the groups by widths that were found on the other half: the samples of the halves with
 // those bands. Half are the groups at even places of a list.
-func CrossCovered(samples []Sample, groups []string) [2][]Sample {
+func CrossCovered(samples []validate.Sample, groups []string) [2][]validate.Sample {
 	sides := halved(samples, groups)
 	widths := [2][estimate.QuantityCount]estimate.Width{FitWidths(sides[1]), FitWidths(sides[0])}
 	for i := range sides {
@@ -175,7 +176,7 @@ func CrossCovered(samples []Sample, groups []string) [2][]Sample {
 }
 
 // halved is the samples of the groups at even places of a list, and of the others.
-func halved(samples []Sample, groups []string) (sides [2][]Sample) {
+func halved(samples []validate.Sample, groups []string) (sides [2][]validate.Sample) {
 	half := map[string]int{}
 	for i, g := range groups {
 		half[g] = i % 2
@@ -187,8 +188,8 @@ func halved(samples []Sample, groups []string) (sides [2][]Sample) {
 }
 
 // Trustworthy are the samples without the doubtful ones.
-func Trustworthy(samples []Sample) []Sample {
-	return slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool { return s.Doubtful })
+func Trustworthy(samples []validate.Sample) []validate.Sample {
+	return slices.DeleteFunc(slices.Clone(samples), func(s validate.Sample) bool { return s.Doubtful })
 }
 
 // halvings is how many times groups are put into halves by chance, so that one lucky way to do it does not pretend.
@@ -196,24 +197,24 @@ const halvings = 200
 
 // Halved is the coverage of halves that were found by chance: the mean, and how far single ones are from it.
 type Halved struct {
-	Coverage
+	validate.Coverage
 	Spread [4]float64 // standard deviation of the share inside, of all and of each third
-	Held   float64    // share of the halvings in which the level and each third were between fewest and most
+	Held   float64    // share of the halvings in which the level and each third held as many as they should
 }
 
 // MeanCovered is the coverage of halves that were found by chance, and the share of the halvings in which all levels with rows
 // enough held.
-func MeanCovered(samples []Sample) (out []Halved, together float64) {
+func MeanCovered(samples []validate.Sample) (out []Halved, together float64) {
 	samples = Trustworthy(samples)
 	groups := groupsOf(samples)
 	random := rand.New(rand.NewPCG(1, 1))
 	for range halvings {
 		random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
 		sides := CrossCovered(samples, groups)
-		covered := Covered(sides[:]...)
+		covered := validate.Covered(sides[:]...)
 		for i, c := range covered {
 			if len(out) == i {
-				out = append(out, Halved{Coverage: Coverage{Quantity: c.Quantity, Level: c.Level, Rows: c.Rows}})
+				out = append(out, Halved{Coverage: validate.Coverage{Quantity: c.Quantity, Level: c.Level, Rows: c.Rows}})
 			}
 			out[i].add(&c)
 		}
@@ -231,7 +232,7 @@ func MeanCovered(samples []Sample) (out []Halved, together float64) {
 }
 
 // add adds a halving to the sums of them, and its squares to the spread.
-func (h *Halved) add(c *Coverage) {
+func (h *Halved) add(c *validate.Coverage) {
 	const one = 1. / halvings
 	h.Inside += one * c.Inside
 	h.Above += one * c.Above
@@ -242,7 +243,7 @@ func (h *Halved) add(c *Coverage) {
 		h.Thirds[t] += one * x
 		h.Spread[t+1] += one * x * x
 	}
-	if c.held() {
+	if c.Held() {
 		h.Held += one
 	}
 }

@@ -1,14 +1,11 @@
-package validate
+package benchmark
 
 import (
 	"math"
-	"strconv"
-	"strings"
 	"testing"
 
 	"throughline/engine"
 	"throughline/estimate"
-	"throughline/internal/question"
 	"throughline/workload"
 )
 
@@ -132,99 +129,6 @@ func TestAcceptanceByLength(t *testing.T) {
 	}
 }
 
-// TestToldExchange: gathering is another time than sending, and what a row says of itself counts.
-func TestToldExchange(t *testing.T) {
-	const head = "model,system,engine,precision,concurrency,isl,osl,attention_dp_size,moe_ep_size,moe-a2a-backend,ttft_ms,tpot_ms\n"
-	row := "DeepSeek-V3,B200,sglang,fp8_block,1024,3000,300,8,8,"
-	r, err := Serving(t.Context(), "made.csv", strings.NewReader(head+row+",1,1\n"+row+"deepep,1,1\n"+row+"none,1,1\n"+row+"deepe,1,1\n"), question.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if why := r.Rows[3].Figures[1].Reason; !strings.Contains(why, "deepep") {
-		t.Errorf("a name that SGLang does not know: %q", why)
-	}
-	tpot := func(i int) float64 { return r.Rows[i].Figures[1].Predicted }
-	if tpot(0) != tpot(1) || tpot(2) == tpot(0) || !(tpot(2) > 0) {
-		t.Errorf("TPOT is %g, %g with deepep and %g ms with none", tpot(0), tpot(1), tpot(2))
-	}
-}
-
-// TestOptionsInAnyCase: what a row tells its engine counts in any case of letters.
-func TestOptionsInAnyCase(t *testing.T) {
-	for column, values := range map[string][]string{
-		"moe-a2a-backend": {"none", "None", "NONE"}, "fp8-gemm-backend": {"cutlass", "Cutlass"}, "attention-backend": {"triton", "Triton"},
-		"kv_cache": {"fp8_e4m3", "FP8_E4M3", "FP8"}, "overlap": {"two-batch", "Two-Batch"}, "backend": {"sglang", "SGLang"}, "weights": {"fp8_block", "FP8_block"},
-	} {
-		var table strings.Builder
-		table.WriteString("model,system,precision,concurrency,isl,osl,attention_dp_size,moe_ep_size,ttft_ms,tpot_ms," + column + "\n")
-		system := "B200"
-		if column == "fp8-gemm-backend" {
-			system = "RTX_PRO_6000"
-		}
-		for _, v := range values {
-			table.WriteString("DeepSeek-V3," + system + ",fp8_block,1024,3000,300,32,32,1,1," + v + "\n")
-		}
-		text := table.String()
-		if column != "backend" {
-			text = strings.NewReplacer("model,", "backend,model,", "DeepSeek", "sglang,DeepSeek").Replace(text)
-		}
-		r, err := Serving(t.Context(), "made.csv", strings.NewReader(text), question.Default())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range r.Rows {
-			if f := &r.Rows[i].Figures[1]; f.Reason != "" || f.Predicted != r.Rows[0].Figures[1].Predicted {
-				t.Errorf("%s %s: TPOT %g ms, of %s %g; %s", column, values[i], f.Predicted, values[0], r.Rows[0].Figures[1].Predicted, f.Reason)
-			}
-		}
-	}
-}
-
-// TestHeldOut: a constant that is wrong for all engines alike is found on other groups; what is measured here is what the program
-// itself predicts, so that held-out errors are small beside those of a wrong start.
-func TestHeldOut(t *testing.T) {
-	var table strings.Builder
-	table.WriteString("model,system,engine,precision,concurrency,isl,osl,tp,ttft_ms,tpot_ms\n")
-	for _, run := range []string{"Llama-3.1-8B,H200,vllm,bf16,4,1024,256,1", "Qwen3-8B,H200,vllm,bf16,4,1024,256,1", "Llama-3.1-70B,H200,vllm,fp8,4,1024,256,4"} {
-		r, err := Serving(t.Context(), "made.csv", strings.NewReader("model,system,engine,precision,concurrency,isl,osl,tp,ttft_ms,tpot_ms\n"+run+",1,1\n"), question.Default())
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := r.Rows[0].Figures
-		table.WriteString(run + "," + strings.Join([]string{text(f[0].Predicted), text(f[1].Predicted)}, ",") + "\n")
-	}
-	kept, _, err := HeldOut(t.Context(), "made.csv", strings.NewReader(table.String()), question.Default(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(kept) != 2 || kept[0].Runs != 3 || kept[0].Groups != 3 {
-		t.Fatalf("%+v", kept)
-	}
-	for _, k := range kept {
-		if k.Shipped > 0.1 || k.Held > 12 {
-			t.Errorf("%s: %.1f%% and held out %.1f%%", k.Name, k.Shipped, k.Held)
-		}
-	}
-}
-
-func text(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-
-// TestPromptTokens: a server that made five times the tokens of a prompt, as on 2026-04-17, takes more than four times as long for the first
-// token as one that did not, since attention sees more besides, and longer for the others, which wait for prompts.
-func TestPromptTokens(t *testing.T) {
-	const table = "model,system,engine,precision,tp,isl,osl,concurrency,date,source,ttft_ms,tpot_ms\n" +
-		"DeepSeek-V3,B300,sglang,fp8,8,8192,1024,4,2026-04-17,InferenceX,1,1\n" +
-		"DeepSeek-V3,B300,sglang,fp8,8,8192,1024,4,2026-05-17,InferenceX,1,1\n"
-	r, err := Serving(t.Context(), "tokens.csv", strings.NewReader(table), question.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	made, usual := r.Rows[0].Figures, r.Rows[1].Figures
-	if !(made[ttft].Predicted > 4*usual[ttft].Predicted) || !(made[tpot].Predicted > usual[tpot].Predicted) {
-		t.Errorf("TTFT %v and %v ms, TPOT %v and %v", made[ttft].Predicted, usual[ttft].Predicted, made[tpot].Predicted, usual[tpot].Predicted)
-	}
-}
-
 // TestEarlierScripts: InferenceX's servers on MI355X have been told a cache of 8 bits since a day of each format, and AITER's attention
 // since the same day in FP4; SGLang 0.5.2, before, took Triton's for the 32 heads that four GPUs leave to each.
 func TestEarlierScripts(t *testing.T) {
@@ -250,7 +154,7 @@ func TestEarlierScripts(t *testing.T) {
 }
 
 // TestToldProducts: InferenceX's servers of DeepSeek-R1 in FP8 on Blackwell do not run DeepGEMM, others do; those on MI300X ran the kernels of
-// SGLang 0.5.7 to 0.5.9 as long as it took their images. What a row says of itself counts the same, and its prompts take longer.
+// SGLang 0.5.7 to 0.5.9 as long as it took their images.
 func TestToldProducts(t *testing.T) {
 	of := benchmarkNamed("InferenceX")
 	for _, c := range []struct {
@@ -272,16 +176,6 @@ func TestToldProducts(t *testing.T) {
 			t.Errorf("%+v: a cache of %s", c, cache)
 		}
 	}
-	const head = "model,system,engine,precision,concurrency,isl,osl,tp,fp8-gemm-backend,ttft_ms,tpot_ms\n"
-	row := "DeepSeek-V3,B200,sglang,fp8_block,1,3000,300,8,"
-	r, err := Serving(t.Context(), "made.csv", strings.NewReader(head+row+",1,1\n"+row+"deep_gemm,1,1\n"+row+"flashinfer_trtllm,1,1\n"), question.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	ttft := func(i int) float64 { return r.Rows[i].Figures[0].Predicted }
-	if ttft(0) != ttft(1) || ttft(2) < 1.05*ttft(0) {
-		t.Errorf("TTFT is %g, %g with deep_gemm and %g ms with flashinfer_trtllm", ttft(0), ttft(1), ttft(2))
-	}
 }
 
 // TestRepeated: a run begins with the prompts of the one before, of which there may be more than clients; runs of others do not.
@@ -295,6 +189,18 @@ func TestRepeated(t *testing.T) {
 	for _, source := range []string{"InferenceX", "SGLang cookbook config benchmarks"} {
 		if got := benchmarkNamed(source).repeated(320, 64); got != 0 {
 			t.Errorf("%s: %v", source, got)
+		}
+	}
+}
+
+// TestAttentionInWords: the flags of a command say which attention backend ran; what is said of other workloads does not.
+func TestAttentionInWords(t *testing.T) {
+	for words, want := range map[string]string{
+		"flags: --tp 1 --attention-backend triton --x": "triton", "for images add --attention-backend triton": "", "": "",
+	} {
+		cells := cellsOf(t, "model,system,engine,tp,isl,osl,concurrency,ttft,tpot,other_settings\nLlama-3.1-8B,B200,sglang,1,1024,1024,64,1,1,"+words+"\n")
+		if got := cells["attention_backend"]; got != want {
+			t.Errorf("%q: %q, want %q", words, got, want)
 		}
 	}
 }

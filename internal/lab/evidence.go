@@ -1,4 +1,4 @@
-package validate
+package lab
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"throughline/estimate"
 	"throughline/internal/question"
+	"throughline/internal/validate"
 )
 
 // evidence are the tables that the widths of bands come from, seen from the root of the project: runs of serving engines, those with
@@ -81,7 +82,7 @@ func doubted(cell func(string) string, listed int) (ttft, tpot bool) {
 var sameModel = map[string]string{"DeepSeek-R1": "DeepSeek-V3"}
 
 // Evidence predicts the tables that the widths of bands come from. The folder is the root of the project.
-func Evidence(ctx context.Context, folder string) ([]Sample, error) {
+func Evidence(ctx context.Context, folder string) ([]validate.Sample, error) {
 	out, err := servingEvidence(ctx, filepath.Join(folder, evidence.serving))
 	if err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func Evidence(ctx context.Context, folder string) ([]Sample, error) {
 		if err != nil {
 			return nil, err
 		}
-		r, err := Forward(ctx, name, f, q)
+		r, err := validate.Forward(ctx, name, f, q)
 		f.Close()
 		if err != nil {
 			return nil, err
@@ -118,47 +119,47 @@ func Evidence(ctx context.Context, folder string) ([]Sample, error) {
 
 // labelledEvidence is what the first table has none of, by where it is from, model and system: TPOT of runs with drafts, and runs of
 // which nobody says what their servers were told.
-func labelledEvidence(ctx context.Context, name string) ([]Sample, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	r, err := servingRuns(ctx, name, f, question.Default(), nothing, nil)
+func labelledEvidence(ctx context.Context, name string) ([]validate.Sample, error) {
+	t, r, err := predicted(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	for i := range r.Rows {
-		cell := func(column string) string { return r.Rows[i].Cells[slices.Index(r.Header, column)] }
+		cell := t.rows[i].Cell
 		r.Rows[i].Group = fmt.Sprintf("%s %s %s", cell("source"), cell("model"), cell("system"))
 	}
-	return slices.DeleteFunc(r.Samples(), func(s Sample) bool { return !s.Circumstance.Drafts && s.Quantity < estimate.UntoldTTFT }), nil
+	return slices.DeleteFunc(r.Samples(), func(s validate.Sample) bool { return !s.Circumstance.Drafts && s.Quantity < estimate.UntoldTTFT }), nil
+}
+
+// predicted is a public table, predicted in closed form.
+func predicted(ctx context.Context, name string) (*Table, *validate.Report, error) {
+	t, err := Import(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := t.predict(ctx, question.Default(), validate.Trial{Simulated: validate.Nothing})
+	return t, r, err
 }
 
 // servingEvidence is the runs of serving engines, each once, in groups by model, system and engine.
-func servingEvidence(ctx context.Context, name string) ([]Sample, error) {
-	f, err := os.Open(name)
+func servingEvidence(ctx context.Context, name string) ([]validate.Sample, error) {
+	t, r, err := predicted(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	r, err := servingRuns(ctx, name, f, question.Default(), nothing, nil)
-	if err != nil {
-		return nil, err
-	}
-	var out []Sample
-	copies := countRuns(r)
+	var out []validate.Sample
+	copies := t.countRuns(r)
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		of := run{r.cells(row)}
+		of := t.rows[i]
 		row.Group = of.group()
-		name := runName(&of, row)
+		name := of.name(row)
 		listed := copies[name]
 		if copies[name] = 0; listed == 0 {
 			continue
 		}
-		first, later := doubted(of.known, listed)
-		one := Report{Rows: r.Rows[i : i+1]}
+		first, later := doubted(of.named, listed)
+		one := validate.Report{Rows: r.Rows[i : i+1]}
 		for _, s := range one.Samples() {
 			s.Doubtful = first
 			if s.Quantity == estimate.TPOT {
@@ -172,32 +173,31 @@ func servingEvidence(ctx context.Context, name string) ([]Sample, error) {
 
 // group is the runs that share their errors: those of an engine, a model and a system.
 func (r run) group() string {
-	model := r.known("model")
+	model := r.named("model")
 	if same, ok := sameModel[model]; ok {
 		model = same
 	}
-	return fmt.Sprintf("%s %s %s", r.get("backend"), model, r.get("system"))
+	return fmt.Sprintf("%s %s %s", r.Get("backend"), model, r.Get("system"))
 }
 
-// known is a cell by the name that doubts have for it.
-func (r run) known(column string) string {
+// named is a cell by the name that doubts have for it.
+func (r run) named(column string) string {
 	if column == "model" {
-		return path.Base(r.get("model_path"))
+		return path.Base(r.Get("model_path"))
 	}
-	return r.get(column)
+	return r.Get(column)
 }
 
-// runName tells a run from others; copies of it in a table have the same.
-func runName(of *run, row *Row) string {
-	return fmt.Sprint(of.group(), of.get("mode"), row.Figures[0].Measured, row.Figures[1].Measured, of.median())
+// name tells a run from others; copies of it in a table have the same.
+func (r run) name(row *validate.Row) string {
+	return fmt.Sprint(r.group(), r.Get("mode"), row.Figures[0].Measured, row.Figures[1].Measured, r.median())
 }
 
 // countRuns is how often runs are listed.
-func countRuns(r *Report) map[string]int {
+func (t *Table) countRuns(r *validate.Report) map[string]int {
 	out := map[string]int{}
 	for i := range r.Rows {
-		of := run{r.cells(&r.Rows[i])}
-		out[runName(&of, &r.Rows[i])]++
+		out[t.rows[i].name(&r.Rows[i])]++
 	}
 	return out
 }

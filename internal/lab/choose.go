@@ -1,4 +1,4 @@
-package validate
+package lab
 
 import (
 	"maps"
@@ -7,10 +7,11 @@ import (
 
 	"throughline/deploy"
 	"throughline/internal/question"
+	"throughline/internal/validate"
 )
 
 // tuning changes what is known of an engine; nil: nothing.
-type tuning func(engine string, s *deploy.Scheduling)
+type tuning = func(engine string, s *deploy.Scheduling)
 
 // constant is a number of an engine that is fitted to serving runs.
 type constant struct {
@@ -105,8 +106,8 @@ func (s *surface) at(p place) float64 {
 }
 
 // surfaces are those of all runs, by figure; nil: it is not known, or no prediction should be judged by it.
-func surfaces(runs []*judged, predict func(tuning) (*Report, error)) ([][2]*surface, error) {
-	at := func(p place) (*Report, error) {
+func surfaces(runs []*judged, predict func(tuning) (*validate.Report, error)) ([][2]*surface, error) {
+	at := func(p place) (*validate.Report, error) {
 		return predict(func(_ string, s *deploy.Scheduling) { p.tune(s) })
 	}
 	start, err := at(starts)
@@ -125,7 +126,7 @@ func surfaces(runs []*judged, predict func(tuning) (*Report, error)) ([][2]*surf
 		}
 	}
 	for c := range constants {
-		samples := map[level]*Report{outermost: start}
+		samples := map[level]*validate.Report{outermost: start}
 		for _, l := range sampled {
 			p := starts
 			p[c] = l

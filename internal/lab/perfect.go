@@ -1,4 +1,4 @@
-package validate
+package lab
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"throughline/estimate"
+	"throughline/internal/validate"
 )
 
 // Luck is how often bands hold everywhere at once that are right: in draws of errors of which they hold as many as they should, where
@@ -20,11 +21,11 @@ type Luck struct {
 	Members [estimate.QuantityCount]int     // groups
 }
 
-// fair is the share that bands which are right hold of the drawn errors: the middle of fewest and most.
-const fair = (fewest + most) / 2
+// fair is the share that bands which are right hold of the drawn errors: the middle of what they may hold by chance.
+const fair = (validate.Fewest + validate.Most) / 2
 
 // LuckOf judges drawn errors of the trustworthy samples by halves, one way to halve their groups for each draw.
-func LuckOf(samples []Sample) (out Luck) {
+func LuckOf(samples []validate.Sample) (out Luck) {
 	drawn := Trustworthy(samples)
 	widths := FitWidths(drawn)
 	groups := groupsOf(drawn)
@@ -48,14 +49,14 @@ func LuckOf(samples []Sample) (out Luck) {
 			s.Judge(&widths[s.Quantity])
 			s.Error = math.Log1p(s.Band) * parts[s.Quantity].drawn(common[s.Group][s.Quantity], random.NormFloat64())
 		}
-		out.Fair += one * insideOf(drawn)
+		out.Fair += one * validate.InsideOf(drawn)
 		random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
 		known := halved(drawn, groups)
-		if allHeld(Covered(known[:]...)) {
+		if allHeld(validate.Covered(known[:]...)) {
 			out.Known += one
 		}
 		found := CrossCovered(drawn, groups)
-		covered := Covered(found[:]...)
+		covered := validate.Covered(found[:]...)
 		if allHeld(covered) {
 			out.Found += one
 		}
@@ -65,13 +66,13 @@ func LuckOf(samples []Sample) (out Luck) {
 }
 
 // allHeld reports whether all levels with rows enough hold as many as they should, and each third of them.
-func allHeld(list []Coverage) bool { return outside(list) == 0 }
+func allHeld(list []validate.Coverage) bool { return outside(list) == 0 }
 
 // outside is how many of the levels with rows enough, and of their thirds, do not.
-func outside(list []Coverage) (n int) {
+func outside(list []validate.Coverage) (n int) {
 	for i := range list {
-		if list[i].Rows >= enoughToJudge {
-			n += list[i].outside()
+		if list[i].Rows >= validate.EnoughToJudge {
+			n += list[i].Outside()
 		}
 	}
 	return n
@@ -86,7 +87,7 @@ type errorShape struct {
 
 // shapeOf is that of the samples of a quantity, whose bands come from a width. What the samples of a group have in common is the
 // correlation within classes of their ranks, as numbers of a normal distribution (an analysis of variance).
-func shapeOf(samples []Sample, q estimate.Quantity, w *estimate.Width) *errorShape {
+func shapeOf(samples []validate.Sample, q estimate.Quantity, w *estimate.Width) *errorShape {
 	type ranked struct {
 		group string
 		z     float64

@@ -1,13 +1,11 @@
-package validate
+package lab
 
 import (
 	"math"
-	"os"
 	"testing"
 
 	"throughline/deploy"
 	"throughline/engine"
-	"throughline/internal/question"
 	"throughline/internal/test/long"
 )
 
@@ -84,15 +82,14 @@ func TestSurface(t *testing.T) {
 // rounding and the agreement of closed form and simulation take.
 func TestBuiltInConstants(t *testing.T) {
 	if !long.Mode() {
-		t.Skip("takes a minute; validate serving --held-out 5 prints both")
+		t.Skip("takes a minute; go run ./cmd/lab heldout prints both")
 	}
 	name := "../../" + evidence.serving
-	f, err := os.Open(name)
+	table, err := Import(t.Context(), name)
 	if err != nil {
 		t.Skip("the public measurements are not beside the project:", err)
 	}
-	defer f.Close()
-	kept, chosen, err := HeldOut(t.Context(), name, f, question.Default(), folds)
+	kept, chosen, err := table.HeldOut(t.Context(), folds)
 	if err != nil {
 		t.Fatal(err)
 	}

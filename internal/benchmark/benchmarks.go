@@ -1,4 +1,6 @@
-package validate
+// Package benchmark reads rows of public tables of serving runs as rows of questions: by other names of
+// columns, and by what is known of how public benchmarks were made, as data.
+package benchmark
 
 import (
 	"cmp"

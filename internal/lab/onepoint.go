@@ -1,17 +1,17 @@
-package validate
+package lab
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math"
-	"path"
 	"slices"
 	"strings"
 
 	"throughline/deploy"
 	"throughline/internal/fitted"
 	"throughline/internal/question"
+	"throughline/internal/validate"
 	"throughline/op"
 )
 
@@ -31,7 +31,7 @@ var faded = func() (out []deploy.Shares) {
 
 // choice is how far parts may move, and what is left of that at other lengths.
 type choice struct {
-	widths    fitWidths
+	widths    validate.Widths
 	elsewhere deploy.Shares
 }
 
@@ -41,7 +41,7 @@ const folds = 5
 // variant is a choice of what one point may correct.
 type variant struct {
 	name   string
-	allows func(w fitWidths) bool
+	allows func(w validate.Widths) bool
 	each   bool // engine has widths of its own
 }
 
@@ -50,18 +50,18 @@ const allThree = "all three"
 
 // variants are what is compared.
 var variants = []variant{
-	{"decode scale", func(w fitWidths) bool { return w[1] == 0 && w[2] == 0 }, false},
-	{"decode and prefill scale", func(w fitWidths) bool { return w[1] > 0 && w[2] == 0 }, false},
-	{"decode scale, first token", func(w fitWidths) bool { return w[1] == 0 && w[2] > 0 }, false},
-	{allThree, func(w fitWidths) bool { return w[1] > 0 && w[2] > 0 }, false},
-	{"any of them, by engine", func(w fitWidths) bool { return true }, true},
+	{"decode scale", func(w validate.Widths) bool { return w[1] == 0 && w[2] == 0 }, false},
+	{"decode and prefill scale", func(w validate.Widths) bool { return w[1] > 0 && w[2] == 0 }, false},
+	{"decode scale, first token", func(w validate.Widths) bool { return w[1] == 0 && w[2] > 0 }, false},
+	{allThree, func(w validate.Widths) bool { return w[1] > 0 && w[2] > 0 }, false},
+	{"any of them, by engine", func(w validate.Widths) bool { return true }, true},
 }
 
 // measuredDeployment is one of a table, its runs by the number of clients.
 type measuredDeployment struct {
 	engine, mode string
 	fold         int
-	points       []*fitPoint
+	points       []*validate.FitPoint
 	doubtful     []bool // TTFT of each
 	middle       int
 }
@@ -90,25 +90,28 @@ type OnePointReport struct {
 	Worse             float64  // how much worse the latter are than the best ones of all three numbers, in percent
 }
 
+// onePoint fits deployments of tables to one of their runs.
+type onePoint struct {
+	*validate.Fitter
+	ctx context.Context
+}
+
 // OnePoint fits every deployment of a table to its run at mid concurrency, and judges that by its other runs. How far a part
 // may move is chosen on other groups of deployments (model, system and engine) than it is judged on.
-func OnePoint(ctx context.Context, name string, src io.Reader, q question.Question) (*OnePointReport, error) {
-	if err := checkServing(&q); err != nil {
-		return nil, err
-	}
-	f := fitter{servingPredictor: newServingPredictor(ctx, q, nothing)}
-	list, err := f.deployments(name, src)
+func (t *Table) OnePoint(ctx context.Context) (*OnePointReport, error) {
+	f := onePoint{validate.NewFitter(ctx, question.Default()), ctx}
+	list, err := f.deployments(t)
 	if err != nil {
 		return nil, err
 	}
 	var all []choice
-	widths := []fitWidths{{}}
+	widths := []validate.Widths{{}}
 	for _, d := range tried[0] {
 		for _, p := range tried[1] {
 			for _, t := range tried[2] {
-				widths = append(widths, fitWidths{d, p, t})
+				widths = append(widths, validate.Widths{d, p, t})
 				for _, share := range faded {
-					all = append(all, choice{fitWidths{d, p, t}, share})
+					all = append(all, choice{validate.Widths{d, p, t}, share})
 				}
 			}
 		}
@@ -181,9 +184,8 @@ func (v *variant) crossed(all []choice, errors map[choice][]othersError) ([]othe
 // builtIn is the choice of calibrate serving.
 func builtIn() *choice {
 	c := &choice{elsewhere: fitted.Elsewhere}
-	for i := range tried {
-		c.widths[i] = parts[i].width
-	}
+	usual := validate.UsualWidths()
+	copy(c.widths[:], usual[:len(tried)])
 	return c
 }
 
@@ -227,7 +229,7 @@ func mediansOf(list []othersError, on func(*othersError) bool) (tpot, ttft float
 	if len(tokens) == 0 || len(firsts) == 0 {
 		return 0, 0, 0
 	}
-	return median(tokens), median(firsts), len(tokens)
+	return validate.Median(tokens), validate.Median(firsts), len(tokens)
 }
 
 // add sums errors up; in detail by mode and engine.
@@ -253,7 +255,7 @@ func (r *OnePointReport) add(name string, list []othersError, detail bool) {
 
 // judge fits every deployment to its middle run, and predicts the others, for all widths and each share that is left of a
 // correction at other lengths. Requests of one length come one after another: their steps are known from the last.
-func (f *fitter) judge(list []*measuredDeployment, widths []fitWidths) (map[choice][]othersError, error) {
+func (f *onePoint) judge(list []*measuredDeployment, widths []validate.Widths) (map[choice][]othersError, error) {
 	out := map[choice][]othersError{}
 	for _, d := range list {
 		if err := f.ctx.Err(); err != nil {
@@ -261,13 +263,13 @@ func (f *fitter) judge(list []*measuredDeployment, widths []fitWidths) (map[choi
 		}
 		middle := *d.points[d.middle]
 		if d.doubtful[d.middle] {
-			middle.targets = middle.targets[1:]
+			middle.Targets = middle.Targets[1:]
 		}
 		fits := make([]deploy.Fit, len(widths))
 		for i := range widths {
 			var err error
-			if f.widths = widths[i]; f.widths != (fitWidths{}) {
-				if fits[i], err = f.fit([]*fitPoint{&middle}); err != nil {
+			if f.Widths = widths[i]; f.Widths != (validate.Widths{}) {
+				if fits[i], err = f.Fit([]*validate.FitPoint{&middle}); err != nil {
 					return nil, err
 				}
 			}
@@ -276,7 +278,7 @@ func (f *fitter) judge(list []*measuredDeployment, widths []fitWidths) (map[choi
 			if i == d.middle {
 				continue
 			}
-			distance := fitted.Distance(p.lengths, middle.lengths)
+			distance := fitted.Distance(p.Lengths, middle.Lengths)
 			for k := range widths {
 				if err := f.judgeRun(d, i, distance, widths[k], &fits[k], out); err != nil {
 					return nil, err
@@ -288,17 +290,17 @@ func (f *fitter) judge(list []*measuredDeployment, widths []fitWidths) (map[choi
 }
 
 // judgeRun is the errors of a run under a fit to another one, so far from its lengths.
-func (f *fitter) judgeRun(d *measuredDeployment, at int, distance float64, w fitWidths, fit *deploy.Fit, into map[choice][]othersError) error {
+func (f *onePoint) judgeRun(d *measuredDeployment, at int, distance float64, w validate.Widths, fit *deploy.Fit, into map[choice][]othersError) error {
 	p := d.points[at]
 	e := othersError{deployment: d, same: distance == 0}
 	for i, share := range faded {
 		if i == 0 || !e.same {
-			got, err := f.predicted(p, fit.Faded(fitted.Left(distance, share)))
+			got, err := f.Predicted(p, fit.Faded(fitted.Left(distance, share)))
 			if err != nil {
 				return err
 			}
-			off := func(k int) float64 { return 100 * math.Abs(got[k]/p.targets[k].measured-1) }
-			bad := func(k int) float64 { return badness(got[k], p.targets[k].measured, k) }
+			off := func(k int) float64 { return 100 * math.Abs(got[k]/p.Targets[k].Measured-1) }
+			bad := func(k int) float64 { return badness(got[k], p.Targets[k].Measured, k) }
 			e.tpot, e.ttft, e.bad = off(tpot), off(ttft), bad(tpot)+bad(ttft)
 			if d.doubtful[at] {
 				e.ttft, e.bad = -1, bad(tpot)
@@ -312,59 +314,44 @@ func (f *fitter) judgeRun(d *measuredDeployment, at int, distance float64, w fit
 
 // deployments are those of a table of which several runs have both times, each run once, without those that no prediction
 // should be judged by.
-func (f *fitter) deployments(name string, src io.Reader) ([]*measuredDeployment, error) {
-	check := func(header []string) error {
-		f.figures, _ = presentFigures(header)
-		f.figures = f.figures[:meanFigures]
-		return f.checkHeader(header)
+func (f *onePoint) deployments(t *Table) ([]*measuredDeployment, error) {
+	points, err := f.Rows(t.Name, bytes.NewReader(t.text))
+	if err != nil {
+		return nil, err
 	}
 	listed := map[string]bool{}
 	found := map[string]*measuredDeployment{}
 	groups := map[*measuredDeployment]string{}
 	var out []*measuredDeployment
-	_, err := rawTable(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
-		r := f.run(cell)
-		p, err := f.point(r)
-		if err != nil || len(p.targets) < 2 || p.run.guessed || p.run.rate > 0 {
-			return Row{}
+	for i, p := range points {
+		if p == nil {
+			continue
 		}
-		if _, err := f.predicted(p, deploy.Fit{}); err != nil {
-			return Row{}
-		}
-		column := func(c string) string {
-			if c == "model" {
-				return path.Base(r.get("model_path"))
-			}
-			return cell(c)
-		}
-		at := slices.IndexFunc(doubts, func(d doubt) bool { return d.matches(column) })
-		model := column("model")
+		r := t.rows[i]
+		at := slices.IndexFunc(doubts, func(d doubt) bool { return d.matches(r.named) })
+		model := r.named("model")
 		if same, ok := sameModel[model]; ok {
 			model = same
 		}
-		group := fmt.Sprint(model, r.get("system"), r.get("backend"))
-		copied := fmt.Sprint(group, r.get("mode"), p.targets[0].measured, p.targets[1].measured)
+		group := fmt.Sprint(model, r.Get("system"), r.Get("backend"))
+		copied := fmt.Sprint(group, r.Get("mode"), p.Targets[0].Measured, p.Targets[1].Measured)
 		if listed[copied] || at >= 0 && !doubts[at].ttft {
-			return Row{}
+			continue
 		}
 		listed[copied] = true
-		d := &p.run.deployment
-		key := fmt.Sprint(model, identity(d), d.Of(op.Prefill).Count, d.Of(op.Decode).Count, cell("backend_version"))
+		d := p.Deployment()
+		key := fmt.Sprint(model, validate.Identity(d), d.Of(op.Prefill).Count, d.Of(op.Decode).Count, r.Cell("backend_version"))
 		if found[key] == nil {
-			found[key] = &measuredDeployment{engine: d.Engine.Name, mode: r.get("mode")}
+			found[key] = &measuredDeployment{engine: d.Engine.Name, mode: r.Get("mode")}
 			groups[found[key]] = group
 			out = append(out, found[key])
 		}
 		one := found[key]
 		one.points, one.doubtful = append(one.points, p), append(one.doubtful, at >= 0)
-		return Row{}
-	})
-	if err != nil {
-		return nil, err
 	}
 	out = slices.DeleteFunc(out, func(d *measuredDeployment) bool { return len(d.points) < 2 })
 	if len(out) == 0 {
-		return nil, fmt.Errorf("%s: no deployment has two runs with TTFT and TPOT", name)
+		return nil, fmt.Errorf("%s: no deployment has two runs with TTFT and TPOT", t.Name)
 	}
 	var names []string
 	for _, d := range out {
@@ -385,6 +372,6 @@ func (d *measuredDeployment) mid() int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return d.points[a].run.load.Clients - d.points[b].run.load.Clients })
+	slices.SortStableFunc(order, func(a, b int) int { return d.points[a].Clients() - d.points[b].Clients() })
 	return order[(len(order)-1)/2]
 }

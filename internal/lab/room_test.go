@@ -1,4 +1,4 @@
-package validate
+package lab
 
 import (
 	"errors"
@@ -6,12 +6,12 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"throughline/deploy"
 	"throughline/internal/question"
 	"throughline/internal/test/racing"
+	"throughline/internal/validate"
 )
 
 // TestRoom: what a server has for its cache decides how long requests wait where it is full. Of the runs that another room would change,
@@ -24,41 +24,40 @@ func TestRoom(t *testing.T) {
 	if _, err := os.Stat(table); errors.Is(err, fs.ErrNotExist) {
 		t.Skip("the measurements are not beside the project")
 	}
-	predicted := func(tune tuning) *Report {
-		f, err := os.Open(table)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		r, err := servingRuns(t.Context(), table, f, question.Default(), nothing, tune)
+	public, err := Import(t.Context(), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	predicted := func(tune tuning) *validate.Report {
+		r, err := public.predict(t.Context(), question.Default(), validate.Trial{Simulated: validate.Nothing, Tune: tune})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	ways := []*Report{
+	ways := []*validate.Report{
 		predicted(nil),
 		predicted(func(_ string, s *deploy.Scheduling) { s.Memory = deploy.Memory{} }),
 		predicted(func(_ string, s *deploy.Scheduling) { s.Memory = deploy.Memory{Counts: "all", TakenGiB: -1e6} }),
 	}
-	listed := countRuns(ways[0])
+	listed := public.countRuns(ways[0])
 	errorsOf := map[string][3][2][]float64{} // by engine, way and figure
 	for i := range ways[0].Rows {
-		of := run{ways[0].cells(&ways[0].Rows[i])}
-		name := runName(&of, &ways[0].Rows[i])
-		ttft, tpot := doubted(of.known, listed[name])
+		of := public.rows[i]
+		name := of.name(&ways[0].Rows[i])
+		ttft, tpot := doubted(of.named, listed[name])
 		if listed[name] == 0 || ttft || tpot {
 			continue
 		}
 		listed[name] = 0
 		same := func(figure int) bool {
 			now := ways[0].Rows[i].Figures[figure].Predicted
-			return !slices.ContainsFunc(ways[1:], func(r *Report) bool { return math.Abs(r.Rows[i].Figures[figure].Predicted/now-1) > 0.02 })
+			return !slices.ContainsFunc(ways[1:], func(r *validate.Report) bool { return math.Abs(r.Rows[i].Figures[figure].Predicted/now-1) > 0.02 })
 		}
 		if same(0) && same(1) {
 			continue
 		}
-		engine := of.get("backend")
+		engine := of.Get("backend")
 		e := errorsOf[engine]
 		for w, r := range ways {
 			for figure := range 2 {
@@ -75,7 +74,7 @@ func TestRoom(t *testing.T) {
 		var mid [3][2]float64
 		for w := range e {
 			for figure := range 2 {
-				mid[w][figure] = 100 * math.Expm1(median(e[w][figure]))
+				mid[w][figure] = 100 * math.Expm1(validate.Median(e[w][figure]))
 			}
 		}
 		t.Logf("%s, %d runs: TTFT off by %.0f%% in the median (before %.0f%%, without %.0f%%), TPOT %.1f%% (%.1f%%, %.1f%%)",
@@ -87,23 +86,7 @@ func TestRoom(t *testing.T) {
 			all[w] = append(all[w], e[w][0]...)
 		}
 	}
-	if now, before := median(all[0]), median(all[1]); len(all[0]) < 20 || now > before {
+	if now, before := validate.Median(all[0]), validate.Median(all[1]); len(all[0]) < 20 || now > before {
 		t.Errorf("%d runs: off by %.3f, before %.3f", len(all[0]), now, before)
-	}
-}
-
-// TestToldShare: a share of the memory that a row states counts, also where it is the one that is assumed of servers elsewhere: the more
-// of it, the fewer requests wait. A server that is told none takes less than that.
-func TestToldShare(t *testing.T) {
-	const head = "model,system,engine,tp,isl,osl,concurrency,mem-fraction-static,ttft_ms,tpot_ms\n"
-	const row = "llama_3_70b,H100_SXM,sglang,8,8192,1024,512,"
-	r, err := Serving(t.Context(), "told.csv", strings.NewReader(head+row+",1,1\n"+row+"0.88,1,1\n"+row+"0.9,1,1\n"+row+"0.91,1,1\n"), question.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 1; i < len(r.Rows); i++ {
-		if less, more := r.Rows[i-1].Figures[0].Predicted, r.Rows[i].Figures[0].Predicted; !(more < less) {
-			t.Errorf("row %d: TTFT %v ms, with less memory %v", i+1, more, less)
-		}
 	}
 }

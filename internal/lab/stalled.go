@@ -1,9 +1,12 @@
-package validate
+package lab
 
 import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"throughline/internal/benchmark"
+	"throughline/internal/validate"
 )
 
 // measuredLoad is what tells a stalled run: the deployment and its lengths, how many clients it had, and the TTFT that was measured.
@@ -30,20 +33,18 @@ func stalledRuns(runs []measuredLoad) []bool {
 	return out
 }
 
-// loadsOf are the rows of a table as far as stalls are told by them.
-func loadsOf(r *Report) []measuredLoad {
-	out := make([]measuredLoad, len(r.Rows))
-	for i := range r.Rows {
-		of := run{r.cells(&r.Rows[i])}
+// loads are the rows of a table as far as stalls are told by them.
+func (t *Table) loads(r *validate.Report) []measuredLoad {
+	out := make([]measuredLoad, len(t.rows))
+	for i := range t.rows {
+		of := t.rows[i]
 		var deployment []string
-		for _, column := range settingColumns {
-			if column != "concurrency" {
-				deployment = append(deployment, of.get(column))
-			}
+		for _, column := range benchmark.Deployed {
+			deployment = append(deployment, of.Get(column))
 		}
-		drafts, _ := of.drafts()
-		deployment = append(deployment, strconv.FormatBool(drafts), of.cell("backend_version"))
-		clients, _ := strconv.ParseFloat(of.get("concurrency"), 64)
+		drafts, _ := of.Drafts()
+		deployment = append(deployment, strconv.FormatBool(drafts), of.Cell("backend_version"))
+		clients, _ := strconv.ParseFloat(of.Get("concurrency"), 64)
 		out[i] = measuredLoad{strings.Join(deployment, "\x00"), int(clients), r.Rows[i].Figures[ttft].Measured}
 	}
 	return out

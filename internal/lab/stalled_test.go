@@ -1,4 +1,4 @@
-package validate
+package lab
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"throughline/internal/question"
+	"throughline/internal/validate"
 )
 
 // TestStalledRuns: verdicts by hand. A run is stalled where more clients of the same deployment waited less, by more than noise.
@@ -30,12 +31,13 @@ func TestStalledWhateverIsPredicted(t *testing.T) {
 		"Llama-3.1-8B,H200,vllm,bf16,disagg,1024,128,4,1,1,1,1,9000,9\n" +
 		"Llama-3.1-8B,H200,vllm,bf16,disagg,1024,128,16,1,1,1,1,300,9\n" +
 		"Llama-3.1-8B,H200,vllm,bf16,disagg,1024,128,32,1,1,1,1,60000,9\n" // far beyond any prediction, but nothing is faster under more load
-	r, err := Serving(t.Context(), "made.csv", strings.NewReader(table), question.Default())
+	made := tableOf(t, strings.NewReader(table))
+	r, err := made.predict(t.Context(), question.Default(), validate.Trial{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	verdicts := func() (out []bool) {
-		for _, j := range judgedRuns(r, 2) {
+		for _, j := range made.judged(r, 2) {
 			out = append(out, j.stalled)
 		}
 		return out

@@ -1,4 +1,4 @@
-package validate
+package benchmark
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"throughline/estimate"
 	"throughline/internal/document"
 	"throughline/internal/question"
+	"throughline/internal/runs"
 	"throughline/number"
 	"throughline/workload"
 )
@@ -28,6 +29,9 @@ var columnNames = map[string][]string{
 	"silicon_ttft_ms":      {"ttft_mean_ms", "ttft_ms", "ttft"},
 	"silicon_tpot_ms":      {"tpot_mean_ms", "tpot_ms", "tpot"},
 	"drafts":               {"mtp"},
+	"precision":            {"weights"},
+	"replicas":             {"instances"},
+	"request_rate":         {"rate"},
 	"concurrency":          {"clients"},
 	"batch_size":           {"batch"},
 	"kv_cache":             {"kv_dtype", "cache"},
@@ -50,28 +54,12 @@ var columnNames = map[string][]string{
 	"measured_output_mean": {"measured_output_len_mean"},
 }
 
-// namesOf are all names of a column, by one of them.
-func namesOf(column string) []string {
-	for name, others := range columnNames {
-		if name == column || slices.Contains(others, column) {
-			return append([]string{name}, others...)
-		}
-	}
-	return []string{column}
-}
-
-// backends are engines under the names of what is around them.
-var backends = map[string]string{
-	"dynamo-sglang": "sglang", "dynamo-trt": "trtllm", "dynamo-vllm": "vllm", "dynamo-trtllm": "trtllm",
-	"llm-d(vllm)": "vllm", "vllm-ascend": "vllm", "vllm-tpu": "vllm",
-}
-
-// run is the cells of a row by the names that this package has for columns. What tables say in other ways (a column for
+// Row is the cells of a row by the names that this package has for columns. What tables say in other ways (a column for
 // disaggregation, ranks of data-parallel attention, words for lengths and drafts) is put into those.
-type run struct{ cell func(string) string }
+type Row struct{ Cell func(string) string }
 
-// get is a cell under any of its names, or what follows from others.
-func (r run) get(column string) string {
+// Get is a cell under any of its names, or what follows from others.
+func (r Row) Get(column string) string {
 	if f := followed[column]; f != nil {
 		return f(r)
 	}
@@ -84,12 +72,12 @@ func (r run) get(column string) string {
 }
 
 // plain is a cell under any of its names.
-func (r run) plain(column string) string {
-	if text := r.cell(column); text != "" {
+func (r Row) plain(column string) string {
+	if text := r.Cell(column); text != "" {
 		return text
 	}
 	for _, name := range columnNames[column] {
-		if text := r.cell(name); text != "" {
+		if text := r.Cell(name); text != "" {
 			return text
 		}
 	}
@@ -97,29 +85,29 @@ func (r run) plain(column string) string {
 }
 
 // followed are columns that may follow from others.
-var followed = map[string]func(run) string{
-	"model_path": func(r run) string { name, _ := r.model(); return name },
-	"system":     func(r run) string { return withoutNote(r.plain("system")) },
-	"backend":    run.backend,
-	"precision":  run.precision,
-	"replicas":   func(r run) string { return cmp.Or(r.plain("replicas"), strconv.Itoa(max(1, r.limit(replicasOption)))) },
-	"isl":        func(r run) string { return wholeMean(meanLength(r.plain("isl"))) },
+var followed = map[string]func(Row) string{
+	"model_path": func(r Row) string { name, _ := r.model(); return name },
+	"system":     func(r Row) string { return withoutNote(r.plain("system")) },
+	"backend":    Row.backend,
+	"precision":  Row.precision,
+	"replicas":   func(r Row) string { return cmp.Or(r.plain("replicas"), strconv.Itoa(max(1, r.limit(replicasOption)))) },
+	"isl":        func(r Row) string { return wholeMean(meanLength(r.plain("isl"))) },
 
 	// Where a table says neither clients nor a rate, those under way on average are the clients.
-	"concurrency": func(r run) string {
+	"concurrency": func(r Row) string {
 		if text := r.plain("concurrency"); text != "" || finite(r.plain("request_rate")) {
 			return text
 		}
 		return wholeMean(r.plain("achieved_concurrency"))
 	},
 
-	"prefill_num_workers": func(r run) string { return withoutNote(r.plain("prefill_num_workers")) },
-	"decode_num_workers":  func(r run) string { return withoutNote(r.plain("decode_num_workers")) },
-	"mode": func(r run) string {
+	"prefill_num_workers": func(r Row) string { return withoutNote(r.plain("prefill_num_workers")) },
+	"decode_num_workers":  func(r Row) string { return withoutNote(r.plain("decode_num_workers")) },
+	"mode": func(r Row) string {
 		split := map[string]string{"false": "agg", "true": "disagg"}[strings.ToLower(r.plain("disagg"))]
 		return cmp.Or(r.plain("mode"), split, "agg")
 	},
-	"osl": func(r run) string {
+	"osl": func(r Row) string {
 		// Where outputs end by themselves, those that were measured count.
 		if text := r.plain("measured_output_mean"); text != "" && strings.Contains(r.plain("length_spread"), "early EOS") {
 			return wholeMean(text)
@@ -151,7 +139,7 @@ func meanLength(text string) string {
 }
 
 // outputs is the tokens that a request got on average: those of a second over the requests of a second. Empty: not said.
-func (r run) outputs() string {
+func (r Row) outputs() string {
 	number := func(column string) float64 {
 		v, _ := strconv.ParseFloat(r.plain(column), 64)
 		return v
@@ -163,18 +151,15 @@ func (r run) outputs() string {
 	return ""
 }
 
-// widths are formats of weights by the bits of weights and activations, where these say it.
-var widths = map[string]string{"w16a16": "bf16", "w8a8": "fp8", "w4a4": "nvfp4"}
-
 // precision is the format of the weights: what the table says, of several the first, or what stands in brackets behind
 // the model.
-func (r run) precision() string {
+func (r Row) precision() string {
 	text, _, _ := strings.Cut(strings.ToLower(withoutNote(strings.TrimSuffix(r.plain("precision"), "?"))), "/")
 	if text != "" {
 		return text
 	}
 	if bits, _, _ := strings.Cut(strings.ToLower(r.plain("quantization")), " "); bits != "" {
-		return cmp.Or(widths[bits], bits)
+		return question.FormatOf(bits)
 	}
 	_, note := r.model()
 	// 16 bits are what checkpoints in fewer bits are computed in: Kimi-K2.5, which is int4, is called "Kimi-K2.5 (BF16)".
@@ -184,10 +169,10 @@ func (r run) precision() string {
 	return ""
 }
 
-// weights is the number format that the precision of a table stands for: FP8 may have a scale for every block. A checkpoint has them in
+// Weights is the number format that the precision of a table stands for: FP8 may have a scale for every block. A checkpoint has them in
 // all its products or in none.
-func (r run) weights() string {
-	short := r.get("precision")
+func (r Row) Weights() string {
+	short := r.Get("precision")
 	if short == "fp8" && (r.plain("gemm_quant_mode") == fp8Blocks || r.plain("moe_quant_mode") == fp8Blocks) {
 		return fp8Blocks
 	}
@@ -199,46 +184,45 @@ const fp8Blocks = "fp8_block"
 // sizes are the columns of a layout.
 var sizes = map[string]bool{"tp_size": true, "attention_dp_size": true, "moe_tp_size": true, "moe_ep_size": true}
 
-// size is one size of the layout of a server. With data-parallel attention engines count all ranks of a server as tp, and dp
-// cuts them; experts that are not said to be spread further are cut by what is left.
-func (r run) size(prefix, what string) string {
+// size is one size of the layout of a server.
+func (r Row) size(prefix, what string) string {
 	given := r.plain(prefix + what)
-	if r.cell("dp_attention")+r.cell(prefix+"dp_attention")+r.cell(prefix+"gpus") == "" && r.plain(prefix+"moe_ep_size") != "yes" {
+	if r.Cell("dp_attention")+r.Cell(prefix+"dp_attention")+r.Cell(prefix+"gpus") == "" && r.plain(prefix+"moe_ep_size") != "yes" {
 		return given
 	}
-	whole := func(column string) int {
-		n, _ := strconv.Atoi(r.plain(column))
-		return n
-	}
-	tp, dp := whole(prefix+"tp_size"), max(1, whole(prefix+"attention_dp_size"))
-	if workers, gpus := whole(prefix+"num_workers"), whole(prefix+"gpus"); workers > 0 && gpus > 0 {
-		tp = gpus / workers // some tables count the ranks of a part of a server as tp
-	}
-	if tp < 1 {
-		return given
-	}
-	ranks := tp * dp
-	if strings.EqualFold(cmp.Or(r.cell(prefix+"dp_attention"), r.cell("dp_attention")), "true") {
-		ranks = tp
-		if dp == 1 {
-			dp = tp
+	short := func(column string) string {
+		name, of := column, ""
+		for _, of = range []string{"prefill_", "decode_", ""} {
+			if cut, ok := strings.CutPrefix(column, of); ok {
+				name = cut
+				break
+			}
 		}
-		tp = max(1, ranks/dp)
+		if long := longNames[name]; long != "" {
+			return r.plain(of + long)
+		}
+		return r.Cell(column)
 	}
-	ep := min(max(1, whole(prefix+"moe_ep_size")), ranks)
-	if r.plain(prefix+"moe_ep_size") == "yes" || exchangeOption.MatchString(r.plain("other_settings")) {
-		ep = ranks
+	wide := r.plain(prefix+"moe_ep_size") == "yes" || exchangeOption.MatchString(r.plain("other_settings"))
+	s := runs.ServerOf(short, prefix, wide)
+	if s.TP < 1 {
+		return given
 	}
+	cells := map[string]string{}
+	s.Cells("", cells)
 	switch what {
 	case "tp_size":
-		return strconv.Itoa(tp)
+		return cells["tp"]
 	case "attention_dp_size":
-		return strconv.Itoa(dp)
+		return cells["dp"]
 	case "moe_ep_size":
-		return strconv.Itoa(ep)
+		return cells["ep"]
 	}
-	return cmp.Or(given, strconv.Itoa(max(1, ranks/ep)))
+	return cmp.Or(given, cells["moe_tp"])
 }
+
+// longNames are the columns of sizes by their short names.
+var longNames = map[string]string{"tp": "tp_size", "dp": "attention_dp_size", "ep": "moe_ep_size", "workers": "num_workers"}
 
 // note is what stands in brackets behind a name.
 var note = regexp.MustCompile(`^(.*?)\s*\(([^()]*)\)\s*$`)
@@ -251,7 +235,7 @@ func withoutNote(text string) string {
 }
 
 // model is the name of the model without what stands around it, and what stands behind it in brackets.
-func (r run) model() (name, behind string) {
+func (r Row) model() (name, behind string) {
 	name = r.plain("model_path")
 	if m := note.FindStringSubmatch(name); m != nil {
 		name, behind = m[1], m[2]
@@ -263,9 +247,9 @@ func (r run) model() (name, behind string) {
 }
 
 // backend is the engine.
-func (r run) backend() string {
+func (r Row) backend() string {
 	name := strings.ToLower(r.plain("backend"))
-	return cmp.Or(backends[name], name) + documented[r.plain("source")]
+	return cmp.Or(runs.EngineNames[name], name) + documented[r.plain("source")]
 }
 
 // documented are the versions of engines behind rows that do not say them, by their source: an earlier one, where the document that
@@ -282,8 +266,8 @@ var ownDrafts = map[string]bool{
 	"eagle3": true, // a model of one layer, taken for one of the model
 }
 
-// drafts reports whether a row says that tokens are drafted.
-func (r run) drafts() (bool, error) {
+// Drafts reports whether a row says that tokens are drafted.
+func (r Row) Drafts() (bool, error) {
 	if text := r.plain("drafts"); text != "" {
 		return text != "0", nil
 	}
@@ -306,7 +290,7 @@ const usualDrafts = 3
 
 // drafts is the tokens that are drafted in each step: as the row says, or the script of its benchmark. SGLang counts the token
 // before them as one of its draft tokens.
-func (f *facts) drafts(r run, options map[string]string) (int, error) {
+func (f *facts) drafts(r Row, options map[string]string) (int, error) {
 	if text := r.plain("drafts"); text != "" {
 		return wholeNumber("drafts", text)
 	}
@@ -343,22 +327,22 @@ func wholeNumber(column, text string) (int, error) {
 var measuredOn = regexp.MustCompile(`measured=(\d{4}-\d\d-\d\d)`)
 
 // facts are what the scripts of a benchmark are chosen by.
-func (r run) facts(l *question.Loaded, n workload.Lengths, clients int) facts {
-	whole := func(column string) int { v, _ := strconv.Atoi(r.get(column)); return v }
-	f := facts{model: l.Shape.Name, system: l.Decode.Name, weights: l.Precision.Name, mode: r.get("mode"), lengths: n, clients: clients}
+func (r Row) facts(l *question.Loaded, n workload.Lengths, clients int) facts {
+	whole := func(column string) int { v, _ := strconv.Atoi(r.Get(column)); return v }
+	f := facts{model: l.Shape.Name, system: l.Decode.Name, weights: l.Precision.Name, mode: r.Get("mode"), lengths: n, clients: clients}
 	f.engine, _, _ = strings.Cut(r.backend(), "@")
-	f.version = strings.TrimPrefix(cmp.Or(r.cell("backend_version"), r.cell("version")), "v")
+	f.version = strings.TrimPrefix(cmp.Or(r.Cell("backend_version"), r.Cell("version")), "v")
 	pool := ""
 	if f.mode == string(question.Disaggregated) {
 		pool = "decode_"
 	}
 	f.dp = whole(pool+"attention_dp_size") > 1
 	f.tp = max(1, whole(pool+"tp_size")) * max(1, whole(pool+"attention_dp_size"))
-	f.drafting, _ = r.drafts()
+	f.drafting, _ = r.Drafts()
 	if m := measuredOn.FindStringSubmatch(r.plain("silicon_data_source")); m != nil {
 		f.day = m[1]
 	}
-	f.day = cmp.Or(r.cell("date"), f.day)
+	f.day = cmp.Or(r.Cell("date"), f.day)
 	pools := func(of string) servers {
 		tp, dp := max(1, whole(of+"tp_size")), max(1, whole(of+"attention_dp_size"))
 		return servers{whole(of + "num_workers"), tp * dp, dp > 1}
@@ -383,7 +367,7 @@ const acceptOption = "SGLANG_SIMULATE_ACC_LEN"
 
 // acceptance is the shares of drafts that are accepted, by position: those with which a step has as many tokens as were
 // counted or told, equal at all positions; else those that are known, the last of them for positions beyond.
-func (r run) acceptance(known []float64, drafts int, told string) ([]float64, error) {
+func (r Row) acceptance(known []float64, drafts int, told string) ([]float64, error) {
 	if m := acceptWords.FindStringSubmatch(r.plain("other_settings")); m != nil {
 		told = m[1]
 	}
@@ -410,12 +394,12 @@ func (r run) acceptance(known []float64, drafts int, told string) ([]float64, er
 }
 
 // refuse says why a row cannot be predicted at all.
-func (r run) refuse() []error {
+func (r Row) refuse() []error {
 	var out []error
 	if strings.Contains(r.plain("flags"), "prefix_cache") {
 		out = append(out, fmt.Errorf("flags: prompts hit a prefix cache by shares that the table does not say"))
 	}
-	if _, err := r.drafts(); err != nil && r.plain("drafts") == "" {
+	if _, err := r.Drafts(); err != nil && r.plain("drafts") == "" {
 		out = append(out, err)
 	}
 	return out
@@ -432,30 +416,31 @@ var spreads = []struct {
 	lengths string
 	means   bool // of prompts and outputs as they were, whatever the table has as lengths: those they are drawn up to, or the means again
 }{
-	{regexp.MustCompile(`dataset default.*means in=([0-9]+) out=([0-9]+)`), shareGPT, true},
+	{regexp.MustCompile(`dataset default.*means in=([0-9]+) out=([0-9]+)`), runs.ShareGPT, true},
 	{regexp.MustCompile(`means in=([0-9]+) out=([0-9]+)`), "uniform:0", true},
 	{regexp.MustCompile(`range ratio \(?1|fixed`), "fixed", false},
 	{regexp.MustCompile(`range ratio \(?(0(?:\.[0-9]+)?)`), "uniform:$1", false},
 	{regexp.MustCompile(`dataset random`), "uniform:0", false},
 	{regexp.MustCompile(`early EOS`), "lognormal:0.5", false},
-	{regexp.MustCompile(`ShareGPT`), shareGPT, false},
+	{regexp.MustCompile(`ShareGPT`), runs.ShareGPT, false},
 }
-
-// shareGPT is how lengths of that collection are spread, which bench_serving of SGLang takes by default. Prompts of openchat_sharegpt4
-// have a median of 1730 tokens and a 90th percentile of 5696: e^(1.28·0.93) times as many (Sarathi-Serve, arXiv 2403.02310, table 2).
-const shareGPT = "lognormal:0.93"
 
 // fixedShare is the share of the longest output that the mean of outputs has which do not vary.
 const fixedShare = 0.99
 
 // benchmark is how a run was made, as far as its row says it; nil where it says nothing.
-func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Lengths) {
+func (r Row) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Lengths) {
 	words := r.plain("length_spread")
+	b := stated
+	b.worded = true
+	if spread := r.Cell("lengths"); spread != "" {
+		b.Spread = spread
+		b.Requests = r.requests(clients)
+		return &b, n
+	}
 	if words == "" {
 		return nil, n
 	}
-	b := stated
-	b.worded = true
 	for i := range spreads {
 		s := &spreads[i]
 		at := s.words.FindStringSubmatchIndex(words)
@@ -479,15 +464,20 @@ func (r run) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Le
 		}
 		break
 	}
-	switch prompts := r.plain("num_prompts"); {
-	case strings.HasPrefix(prompts, "10 x"):
-		b.Requests = 10
-	default:
-		if total, err := strconv.Atoi(prompts); err == nil && clients > 0 {
-			b.Requests = float64(max(total, clients)) / float64(clients)
-		}
-	}
+	b.Requests = cmp.Or(r.requests(clients), b.Requests)
 	return &b, n
+}
+
+// requests are those of each client, as far as the row says it; 0: it does not.
+func (r Row) requests(clients int) float64 {
+	prompts := r.plain("num_prompts")
+	if strings.HasPrefix(prompts, "10 x") {
+		return 10
+	}
+	if total, err := strconv.Atoi(prompts); err == nil && clients > 0 {
+		return float64(max(total, clients)) / float64(clients)
+	}
+	return 0
 }
 
 // memoryOptions are the names of the share of the memory that servers use: the setting's and those of engines.
@@ -497,9 +487,6 @@ var memoryOptions = append(engine.Aliases(engine.MemorySetting), engine.MemorySe
 // them. The second is what the prefill servers of two pools are told if it is not the same.
 var exchangeOptions = [2]string{"moe-a2a-backend", "prefill-moe-a2a-backend"}
 
-// exchanges are what SGLang takes there: python/sglang/srt/server_args.py, MOE_A2A_BACKEND_CHOICES.
-var exchanges = []string{"none", "deepep", "megamoe", "mooncake", "nixl", "ascend_fuseep", "flashinfer", "mori", "pplx", "ascend_tp"}
-
 // preparedOption is the variable of SGLang by which its host prepares steps with drafts while others run; 0: it does not.
 const preparedOption = "SGLANG_ENABLE_SPEC_V2"
 
@@ -507,7 +494,7 @@ const preparedOption = "SGLANG_ENABLE_SPEC_V2"
 const sharedOption = "disable-shared-experts-fusion"
 
 // options is what a row tells its engine, in columns of their names or in words such as "max-num-seqs 256".
-func (r run) options() map[string]string {
+func (r Row) options() map[string]string {
 	into := map[string]string{}
 	known := append(slices.Clone(memoryOptions), engine.ProductsOption, exchangeOptions[0], exchangeOptions[1])
 	for i := range engine.RunOptions {
@@ -519,7 +506,7 @@ func (r run) options() map[string]string {
 		known = append(append(known, o.Setting, strings.ReplaceAll(o.Setting, "-", "_")), slices.Collect(maps.Values(o.Names))...)
 	}
 	for _, name := range known {
-		if text := r.cell(name); text != "" {
+		if text := r.Cell(name); text != "" {
 			into[name] = spelled(name, text)
 		}
 	}
@@ -538,7 +525,7 @@ func (r run) options() map[string]string {
 func spelled(option, text string) string {
 	switch {
 	case slices.Contains(exchangeOptions[:], option):
-		return document.Spelled(text, exchanges)
+		return document.Spelled(text, engine.Exchanges)
 	case option == engine.ProductsOption:
 		return document.Spelled(text, engine.ProductNames())
 	}
@@ -546,7 +533,7 @@ func spelled(option, text string) string {
 }
 
 // told is what the row tells its engine, and what is wrong with it.
-func (r run) told(f *facts, dp int) (t deploy.Told, err error) {
+func (r Row) told(f *facts, dp int) (t deploy.Told, err error) {
 	var errs []error
 	options := r.options()
 	for _, name := range slices.Sorted(maps.Keys(options)) {
@@ -556,8 +543,8 @@ func (r run) told(f *facts, dp int) (t deploy.Told, err error) {
 		case name == engine.ProductsOption:
 			t.Products = text
 		case slices.Contains(exchangeOptions[:], name):
-			if !slices.Contains(exchanges, text) {
-				errs = append(errs, fmt.Errorf("%s: %s", name, document.NotOneOf(text, exchanges)))
+			if !slices.Contains(engine.Exchanges, text) {
+				errs = append(errs, fmt.Errorf("%s: %s", name, document.NotOneOf(text, engine.Exchanges)))
 			}
 		case slices.Contains(memoryOptions, name):
 			if share, err := strconv.ParseFloat(text, 64); err != nil || !(share > 0 && share <= 1) {
@@ -575,14 +562,8 @@ func (r run) told(f *facts, dp int) (t deploy.Told, err error) {
 	return t, document.Join(errs...)
 }
 
-// takenBy says what of that an engine does not take on a pool.
-func (r run) takenBy(e *engine.Engine, f *facts, p *deploy.Pool) error {
-	told, err := r.told(f, p.Plan.Attention.DP)
-	return document.Join(err, e.CheckSettings(&told, p.System))
-}
-
 // limit is a number in the words of a row, 0 where it does not have it.
-func (r run) limit(option *regexp.Regexp) int {
+func (r Row) limit(option *regexp.Regexp) int {
 	if m := option.FindStringSubmatch(r.plain("other_settings")); m != nil {
 		n, _ := strconv.Atoi(m[1])
 		return n
@@ -594,8 +575,43 @@ var (
 	replicasOption = regexp.MustCompile(`replicas=(\d+)`)
 	// exchangeOption names what sends tokens to experts. SGLang spreads these over all ranks of a server then, whatever else it is
 	// told: python/sglang/srt/arg_groups/overrides.py, _a2a_ep_size.
-	exchangeOption = regexp.MustCompile(`(?i)\bmoe-a2a-backend[ =]+(?:` + strings.Join(exchanges[1:], "|") + `)\b`)
+	exchangeOption = regexp.MustCompile(`(?i)\bmoe-a2a-backend[ =]+(?:` + strings.Join(engine.Exchanges[1:], "|") + `)\b`)
 	// backendWords choose attention, as flags of a command; not those that are said of other workloads.
 	backendWords = regexp.MustCompile(`flags:.*--((?:prefill-|decode-)?attention-backend)[ =]+([A-Za-z0-9_]+)`)
 	optionWords  = regexp.MustCompile(`([a-z][a-z_-]*[a-z])[ =:]+([0-9.]*[0-9])`)
 )
+
+// gammaWords are how tables say that gaps between requests have a gamma distribution: vLLM's burstiness is its shape, so that
+// the coefficient of variation is one over its root.
+var gammaWords = regexp.MustCompile(`burstiness[ =]([0-9.]+)`)
+
+// open is the rate and the arrivals of requests that come by themselves; 0: clients wait for their answers.
+func (r Row) open() (rate float64, arrival workload.Arrival, err error) {
+	words := r.plain("arrival")
+	if text := r.plain("request_rate"); words != "" && finite(text) {
+		if arrival, err := workload.ParseArrival(words); err == nil {
+			rate, _ := strconv.ParseFloat(text, 64)
+			return rate, arrival, nil
+		}
+	}
+	if !strings.Contains(words, "open loop") && (r.plain("concurrency") != "" || !finite(r.plain("request_rate"))) {
+		return 0, arrival, nil
+	}
+	text := r.plain("request_rate")
+	if !finite(text) {
+		return 0, arrival, fmt.Errorf("open loop: request_rate %q is no number of requests per second", text)
+	}
+	rate, _ = strconv.ParseFloat(text, 64)
+	arrival.Kind = "poisson"
+	if strings.Contains(words, "constant") {
+		arrival.Kind = "constant"
+	}
+	if m := gammaWords.FindStringSubmatch(words); m != nil {
+		shape, err := strconv.ParseFloat(m[1], 64)
+		if err != nil || !(shape > 0) {
+			return 0, arrival, fmt.Errorf("arrival: %q is no burstiness", m[1])
+		}
+		arrival = workload.Arrival{Kind: "gamma", By: 1 / math.Sqrt(shape)}
+	}
+	return rate, arrival, nil
+}

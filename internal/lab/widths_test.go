@@ -1,4 +1,4 @@
-package validate
+package lab
 
 import (
 	"bytes"
@@ -17,12 +17,12 @@ import (
 
 	"throughline/cost"
 	"throughline/estimate"
-	"throughline/internal/question"
 	"throughline/internal/test/racing"
+	"throughline/internal/validate"
 )
 
 // made are samples of TPOT whose errors are spread evenly up to a limit: a tenth, with experts two tenths.
-func made(groups int) (out []Sample) {
+func made(groups int) (out []validate.Sample) {
 	for g := range groups {
 		for i := range 100 {
 			experts := i%2 == 1
@@ -34,7 +34,7 @@ func made(groups int) (out []Sample) {
 				e = -e
 			}
 			c := estimate.Known(estimate.TPOT, cost.Fitted, 0, estimate.Circumstance{Experts: experts})
-			out = append(out, Sample{Confidence: c, Group: fmt.Sprint(g), Error: e})
+			out = append(out, validate.Sample{Confidence: c, Group: fmt.Sprint(g), Error: e})
 		}
 	}
 	return out
@@ -60,7 +60,7 @@ func TestFitWidths(t *testing.T) {
 	if len(crossed[0]) != 10_000 || len(crossed[1]) != 10_000 {
 		t.Fatalf("%d and %d samples", len(crossed[0]), len(crossed[1]))
 	}
-	c := Covered(crossed[:]...)
+	c := validate.Covered(crossed[:]...)
 	if len(c) != 1 || c[0].Quantity != estimate.TPOT || c[0].Level != cost.Fitted || c[0].Rows != 20_000 || math.Abs(c[0].Inside-aim) > 0.03 {
 		t.Errorf("%+v", c)
 	}
@@ -71,7 +71,7 @@ func TestFitWidths(t *testing.T) {
 func TestMeanCovered(t *testing.T) {
 	samples := made(10)
 	crossed := CrossCovered(samples, groupsOf(samples))
-	once := Covered(crossed[:]...)[0]
+	once := validate.Covered(crossed[:]...)[0]
 	list, together := MeanCovered(samples)
 	if together != 0 && math.Abs(together-1) > 1e-9 {
 		t.Errorf("%v of equal halvings hold", together)
@@ -83,11 +83,11 @@ func TestMeanCovered(t *testing.T) {
 
 // TestCovered: of six samples with bands from 10% to 60%, all off by a factor of 1.25, four lie inside.
 func TestCovered(t *testing.T) {
-	var samples []Sample
+	var samples []validate.Sample
 	for i := range 6 {
-		samples = append(samples, Sample{Confidence: estimate.Confidence{Quantity: estimate.TTFT, Level: cost.Estimated, Band: float64(6-i) / 10}, Error: math.Log(1.25)})
+		samples = append(samples, validate.Sample{Confidence: estimate.Confidence{Quantity: estimate.TTFT, Level: cost.Estimated, Band: float64(6-i) / 10}, Error: math.Log(1.25)})
 	}
-	c := Covered(samples)
+	c := validate.Covered(samples)
 	if len(c) != 1 || c[0].Rows != 6 || math.Abs(c[0].Inside-4./6) > 1e-12 || c[0].Median != 0.4 || !math.IsNaN(c[0].Thirds[0]) {
 		t.Fatalf("%+v", c)
 	}
@@ -97,16 +97,16 @@ func TestCovered(t *testing.T) {
 	for range 5 {
 		samples = append(samples, samples[:6]...)
 	}
-	if got := Covered(samples)[0].Thirds; got != [3]float64{0, 1, 1} {
+	if got := validate.Covered(samples)[0].Thirds; got != [3]float64{0, 1, 1} {
 		t.Errorf("thirds %v: all below 25%% are outside", got)
 	}
 }
 
 // TestThirds: bands of one width are in no order, and those of two sets of widths are not compared.
 func TestThirds(t *testing.T) {
-	of := func(band float64, inside ...bool) (out []Sample) {
+	of := func(band float64, inside ...bool) (out []validate.Sample) {
 		for i := range 30 {
-			s := Sample{Confidence: estimate.Confidence{Band: band}}
+			s := validate.Sample{Confidence: estimate.Confidence{Band: band}}
 			if !inside[i*len(inside)/30] {
 				s.Error = 2 * math.Log1p(band)
 			}
@@ -123,15 +123,15 @@ func TestThirds(t *testing.T) {
 		return true
 	}
 	third, two := of(0.1, true, true, false), of(0.5, true, true)
-	if got := Covered(third)[0].Thirds; !near(got, 2./3, 2./3, 2./3) {
+	if got := validate.Covered(third)[0].Thirds; !near(got, 2./3, 2./3, 2./3) {
 		t.Errorf("of equal bands, two thirds inside: %v", got)
 	}
 	// 60 rows: 20 of the narrow ones; the other 10 of them and 10 of the wide ones; the rest of these.
-	together := Covered(append(slices.Clone(third), two...))[0]
+	together := validate.Covered(append(slices.Clone(third), two...))[0]
 	if !near(together.Thirds, 2./3, 5./6, 1) || math.Abs(together.Inside-5./6) > 1e-12 || math.Abs(together.Above-1./6) > 1e-12 {
 		t.Errorf("one set of widths: %+v", together)
 	}
-	if got := Covered(third, two)[0].Thirds; !near(got, 5./6, 5./6, 5./6) {
+	if got := validate.Covered(third, two)[0].Thirds; !near(got, 5./6, 5./6, 5./6) {
 		t.Errorf("two sets of widths: %v", got)
 	}
 	// 50 of 60 are inside; so many are off by nothing, the rest by twice a tenth.
@@ -141,14 +141,14 @@ func TestThirds(t *testing.T) {
 }
 
 // predicted are the samples of today, which several tests look at.
-var predicted = sync.OnceValues(func() ([]Sample, error) { return Evidence(context.Background(), "../..") })
+var evident = sync.OnceValues(func() ([]validate.Sample, error) { return Evidence(context.Background(), "../..") })
 
-func samples(t *testing.T) []Sample {
+func samples(t *testing.T) []validate.Sample {
 	t.Helper()
 	if racing.Enabled {
 		t.Skip("predictions of thousands of runs take long under the race detector")
 	}
-	out, err := predicted()
+	out, err := evident()
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skip("the measurements are not beside the project")
 	}
@@ -194,11 +194,11 @@ func TestCoverage(t *testing.T) {
 	levels := 0
 	for i := range chance {
 		c := &chance[i].Coverage
-		if c.Rows < enoughToJudge {
+		if c.Rows < validate.EnoughToJudge {
 			continue
 		}
 		levels++
-		if !c.held() {
+		if !c.Held() {
 			t.Errorf("%s, %s, %d rows: %.1f%% inside, by thirds %.3f", estimate.Quantities[c.Quantity], c.Level, c.Rows, 100*c.Inside, c.Thirds)
 		}
 		if c.Median > rung*c.Constant {
@@ -208,9 +208,9 @@ func TestCoverage(t *testing.T) {
 	if levels < 5 {
 		t.Errorf("only %d levels have 100 rows or more", levels)
 	}
-	turns := Covered(crossed[:]...)
+	turns := validate.Covered(crossed[:]...)
 	for i := range turns {
-		if c := &turns[i]; c.Rows >= enoughToJudge && !c.held() {
+		if c := &turns[i]; c.Rows >= validate.EnoughToJudge && !c.Held() {
 			t.Errorf("halves in turns: %s, %s, %d rows: %.1f%% inside, by thirds %.3f", estimate.Quantities[c.Quantity], c.Level, c.Rows, 100*c.Inside, c.Thirds)
 		}
 	}
@@ -222,7 +222,7 @@ func TestCoverage(t *testing.T) {
 	for i := range all {
 		all[i].Band /= rung
 	}
-	if narrow := insideOf(all); narrow > 0.8 {
+	if narrow := validate.InsideOf(all); narrow > 0.8 {
 		t.Errorf("bands a rung narrower hold %.1f%%", 100*narrow)
 	}
 }
@@ -230,14 +230,14 @@ func TestCoverage(t *testing.T) {
 // TestLuck: errors of groups that have nothing in common, in many groups, are inside as often as they should be in every half; groups
 // that are each off by one number have all in common, and hold all at once or not by luck.
 func TestLuck(t *testing.T) {
-	draw := func(common float64) (out []Sample) {
+	draw := func(common float64) (out []validate.Sample) {
 		random := rand.New(rand.NewPCG(3, 3))
 		for g := range 40 {
 			own := random.NormFloat64()
 			for range 60 {
 				c := estimate.Known(estimate.TPOT, cost.Fitted, 0, estimate.Circumstance{})
 				e := math.Sqrt(common)*own + math.Sqrt(1-common)*random.NormFloat64()
-				out = append(out, Sample{Confidence: c, Group: fmt.Sprint(g), Error: 0.1 * e})
+				out = append(out, validate.Sample{Confidence: c, Group: fmt.Sprint(g), Error: 0.1 * e})
 			}
 		}
 		return out
@@ -264,25 +264,19 @@ func TestUnseen(t *testing.T) {
 		t.Skip("predictions of thousands of runs take long under the race detector")
 	}
 	name := "../../" + evidence.labelled
-	f, err := os.Open(name)
+	table, r, err := predicted(t.Context(), name)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the measurements are not beside the project")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := servingRuns(t.Context(), name, f, question.Default(), nothing, nil)
-	if err != nil {
+		t.Skip("no measurements: ", err)
+	} else if err != nil {
 		t.Fatal(err)
 	}
 	told := FitWidths(Trustworthy(samples(t)))
-	var unseen, untold []Sample
-	by := map[string][]Sample{}
+	var unseen, untold []validate.Sample
+	by := map[string][]validate.Sample{}
 	for i := range r.Rows {
-		one := Report{Rows: r.Rows[i : i+1]}
+		one := validate.Report{Rows: r.Rows[i : i+1]}
 		maker := "others"
-		if strings.HasPrefix(strings.ToLower(run{r.cells(&r.Rows[i])}.get("system")), "mi") {
+		if strings.HasPrefix(strings.ToLower(table.rows[i].Get("system")), "mi") {
 			maker = "AMD"
 		}
 		for _, s := range one.Samples() {
@@ -300,13 +294,13 @@ func TestUnseen(t *testing.T) {
 		}
 	}
 	for _, at := range slices.Sorted(maps.Keys(by)) {
-		t.Logf("%s: %d rows, %.0f%% inside", at, len(by[at]), 100*insideOf(by[at]))
+		t.Logf("%s: %d rows, %.0f%% inside", at, len(by[at]), 100*validate.InsideOf(by[at]))
 	}
-	t.Logf("TPOT of %d rows: %.0f%% inside; of %d whose settings are not told, with the same widths: %.0f%%", len(unseen), 100*insideOf(unseen), len(untold), 100*insideOf(untold))
-	if got := insideOf(unseen); len(unseen) < 100 || got < fewest {
+	t.Logf("TPOT of %d rows: %.0f%% inside; of %d whose settings are not told, with the same widths: %.0f%%", len(unseen), 100*validate.InsideOf(unseen), len(untold), 100*validate.InsideOf(untold))
+	if got := validate.InsideOf(unseen); len(unseen) < 100 || got < validate.Fewest {
 		t.Errorf("TPOT of %d runs: %.1f%% inside", len(unseen), 100*got)
 	}
-	if got := insideOf(untold); got > fewest {
+	if got := validate.InsideOf(untold); got > validate.Fewest {
 		t.Errorf("settings that are not told do not matter: %.1f%% inside", 100*got)
 	}
 }

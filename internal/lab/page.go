@@ -1,4 +1,4 @@
-package validate
+package lab
 
 import (
 	"bytes"
@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"throughline/estimate"
+	"throughline/internal/validate"
 	"throughline/number"
 )
 
 // BandsOf is the widths that samples tell, as the file of package estimate.
-func BandsOf(samples []Sample) ([]byte, error) {
+func BandsOf(samples []validate.Sample) ([]byte, error) {
 	b := estimate.Bands{Widths: map[string]estimate.Width{}}
 	for q, w := range FitWidths(samples) {
 		b.Widths[estimate.Quantities[q]] = w
@@ -26,7 +27,7 @@ func BandsOf(samples []Sample) ([]byte, error) {
 var page = regexp.MustCompile("(?s)(<!-- bands -->\n).*?(<!-- end bands -->\n)")
 
 // BandsPage is a page with the tables of coverage put between the marks for them.
-func BandsPage(doc []byte, samples []Sample) ([]byte, error) {
+func BandsPage(doc []byte, samples []validate.Sample) ([]byte, error) {
 	if !page.Match(doc) {
 		return nil, fmt.Errorf("no marks for the tables of bands")
 	}
@@ -35,36 +36,36 @@ func BandsPage(doc []byte, samples []Sample) ([]byte, error) {
 	groups := groupsOf(trusted)
 	fmt.Fprintf(&out, "Either half of the groups, taken in turns from their sorted names, judged by widths from the other half; %d predictions of %d groups:\n\n", len(trusted), len(groups))
 	sides := CrossCovered(trusted, groups)
-	coverageTable(&out, Covered(sides[:]...))
+	coverageTable(&out, validate.Covered(sides[:]...))
 	list, together := MeanCovered(samples)
-	fmt.Fprintf(&out, "\n%d ways to halve the groups by chance: the mean, and the standard deviation of single ones; in %s of them all levels with %d rows or more hold %s to %s at once, and so do all of their thirds:\n\n", halvings, share(together), enoughToJudge, share(fewest), share(most))
+	fmt.Fprintf(&out, "\n%d ways to halve the groups by chance: the mean, and the standard deviation of single ones; in %s of them all levels with %d rows or more hold %s to %s at once, and so do all of their thirds:\n\n", halvings, validate.Share(together), validate.EnoughToJudge, validate.Share(validate.Fewest), validate.Share(validate.Most))
 	halvedTable(&out, list)
 	luck := LuckOf(samples)
-	fmt.Fprintf(&out, "\nBands that are right would do no better. Of errors that are drawn so that bands hold %s of them, in groups that are off together as these are, all levels and thirds hold at once in %s of %d draws where the bands are known, and in %s where widths are found on the other half; %.1f of them are outside on average. What the samples of a group have in common, of the variance of their errors:\n\n| band of | groups | in common |\n| --- | ---:| --- |\n", share(fair), share(luck.Known), halvings, share(luck.Found), luck.Outside)
+	fmt.Fprintf(&out, "\nBands that are right would do no better. Of errors that are drawn so that bands hold %s of them, in groups that are off together as these are, all levels and thirds hold at once in %s of %d draws where the bands are known, and in %s where widths are found on the other half; %.1f of them are outside on average. What the samples of a group have in common, of the variance of their errors:\n\n| band of | groups | in common |\n| --- | ---:| --- |\n", validate.Share(fair), validate.Share(luck.Known), halvings, validate.Share(luck.Found), luck.Outside)
 	for q, name := range estimate.Quantities {
-		fmt.Fprintf(&out, "| %s | %d | %s |\n", name, luck.Members[q], share(luck.Alike[q]))
+		fmt.Fprintf(&out, "| %s | %d | %s |\n", name, luck.Members[q], validate.Share(luck.Alike[q]))
 	}
 	fmt.Fprintf(&out, "\nThe doubtful runs judged as well, %d predictions more, which have no part in the widths:\n\n", len(samples)-len(trusted))
 	sides = CrossCovered(samples, groups)
-	coverageTable(&out, Covered(sides[:]...))
+	coverageTable(&out, validate.Covered(sides[:]...))
 	return page.ReplaceAllFunc(doc, func(block []byte) []byte {
 		m := page.FindSubmatch(block)
 		return bytes.Join([][]byte{m[1], m[2]}, out.Bytes())
 	}), nil
 }
 
-func coverageTable(out *bytes.Buffer, list []Coverage) {
+func coverageTable(out *bytes.Buffer, list []validate.Coverage) {
 	out.WriteString("| band of | confidence | rows | inside | narrowest third | middle | widest | above | median band | one for all |\n| --- | --- | ---:| --- | --- | --- | --- | --- | --- | --- |\n")
 	for i := range list {
 		c := &list[i]
 		cells := c.Cells()
 		last := len(cells) - 1
-		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", strings.Join(cells[:last], " | "), share(c.Above), cells[last], number.Band(c.Constant))
+		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", strings.Join(cells[:last], " | "), validate.Share(c.Above), cells[last], number.Band(c.Constant))
 	}
 }
 
 func halvedTable(out *bytes.Buffer, list []Halved) {
-	fmt.Fprintf(out, "| band of | confidence | rows | inside | narrowest third | middle | widest | all of %s to %s | median band | one for all |\n| --- | --- | ---:| --- | --- | --- | --- | --- | --- | --- |\n", share(fewest), share(most))
+	fmt.Fprintf(out, "| band of | confidence | rows | inside | narrowest third | middle | widest | all of %s to %s | median band | one for all |\n| --- | --- | ---:| --- | --- | --- | --- | --- | --- | --- |\n", validate.Share(validate.Fewest), validate.Share(validate.Most))
 	for i := range list {
 		h := &list[i]
 		cells := h.Cells()
@@ -74,8 +75,8 @@ func halvedTable(out *bytes.Buffer, list []Halved) {
 			}
 		}
 		held := ""
-		if h.Rows >= enoughToJudge {
-			held = share(h.Held)
+		if h.Rows >= validate.EnoughToJudge {
+			held = validate.Share(h.Held)
 		}
 		last := len(cells) - 1
 		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", strings.Join(cells[:last], " | "), held, cells[last], number.Band(h.Constant))

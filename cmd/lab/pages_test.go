@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"throughline/internal/test/long"
+)
+
+var update = flag.Bool("update", false, "write the pages anew")
+
+var generated = regexp.MustCompile("(?s)<!-- lab: ([^\n]*) -->\n.*?<!-- end -->\n")
+
+// TestPages: the pages under docs/validation show what the laboratory prints. It takes a minute.
+func TestPages(t *testing.T) {
+	t.Chdir("../..")
+	pages, err := filepath.Glob("docs/validation/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := 0
+	for _, page := range pages {
+		src, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := generated.ReplaceAllStringFunc(string(src), func(block string) string {
+			blocks++
+			line := generated.FindStringSubmatch(block)[1]
+			args := strings.Fields(line)
+			if _, err := os.Stat(args[1]); err != nil {
+				t.Logf("%s is not checked: its measurements are not beside the project", line)
+				return block
+			}
+			if !long.Mode() && !*update {
+				t.Logf("%s is compared by make test-long", line)
+				return block
+			}
+			var out, errs bytes.Buffer
+			if run(args, &out, &errs) != 0 {
+				t.Fatalf("%s: %s", line, &errs)
+			}
+			return "<!-- lab: " + line + " -->\n" + out.String() + "<!-- end -->\n"
+		})
+		if *update {
+			if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		} else if diff := cmp.Diff(string(src), got); diff != "" {
+			t.Errorf("%s: -shown +printed; run with -update and look at the difference:\n%s", page, diff)
+		}
+	}
+	if blocks == 0 {
+		t.Error("no page shows what the laboratory prints")
+	}
+}
+
+// TestHelp: every command says what it does, and one that is not there is refused.
+func TestHelp(t *testing.T) {
+	for _, name := range []string{"import", "heldout", "bands", "kernels"} {
+		var out, errs bytes.Buffer
+		if code := run([]string{name, "--help"}, &out, &errs); code != 0 || !strings.Contains(out.String(), "lab "+name) {
+			t.Errorf("%s: exit code %d: %s%s", name, code, &out, &errs)
+		}
+	}
+	var out, errs bytes.Buffer
+	if code := run([]string{"heldot"}, &out, &errs); code != 2 || !strings.Contains(errs.String(), "heldot") {
+		t.Errorf("exit code %d: %s", code, &errs)
+	}
+}

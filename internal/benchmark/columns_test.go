@@ -1,0 +1,121 @@
+package benchmark
+
+import (
+	"encoding/csv"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"throughline/estimate"
+	"throughline/internal/question"
+	"throughline/workload"
+)
+
+// cellsOf are the canonical cells of the only row of a table.
+func cellsOf(t *testing.T, table string) map[string]string {
+	t.Helper()
+	lines, err := csv.NewReader(strings.NewReader(table)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := map[string]string{}
+	for i, column := range lines[0] {
+		cells[column] = lines[1][i]
+	}
+	return NewReader(question.Default()).Cells(Row{func(column string) string { return cells[column] }}, true)
+}
+
+// TestMeasuredLengths: outputs that are all as long as the longest do not vary, whatever the words of the row are; means that a row says
+// are half of what lengths are drawn up to, whatever its lengths are.
+func TestMeasuredLengths(t *testing.T) {
+	for _, c := range []struct {
+		words, mean, want string
+		input, output     int
+	}{
+		{"random, range ratio 0 (default)", "1499.7", "fixed", 3500, 1500}, {"random, range ratio 0 (default)", "760", "uniform:0", 3500, 1500},
+		{"random, range ratio 0 (default)", "", "uniform:0", 3500, 1500}, {"random, range ratio 0.8", "1500", "uniform:0.8", 3500, 1500},
+		{"means in=3500 out=1500", "1500", "uniform:0", 7000, 3000},                                           // the lengths of the row are means
+		{"dataset random; lengths uniform 1..nominal; means in=1741 out=760", "760", "uniform:0", 3482, 1520}, // and here what they are drawn up to
+	} {
+		cells := map[string]string{"length_spread": c.words, "measured_output_len_mean": c.mean}
+		b, n := Row{func(column string) string { return cells[column] }}.benchmark(workload.Lengths{Input: 3500, Output: 1500}, 8)
+		if b.Spread != c.want || n.Input != c.input || n.Output != c.output {
+			t.Errorf("%+v: lengths %s of %d + %d", c, b.Spread, n.Input, n.Output)
+		}
+	}
+}
+
+// TestWeights: FP8 has scales of blocks where a table says so of any product, and in the checkpoints of Qwen; nothing else is changed.
+func TestWeights(t *testing.T) {
+	for _, c := range []struct{ model, precision, dense, experts, want string }{
+		{"deepseek-ai/DeepSeek-R1", "fp8", "fp8", "fp8_block", "fp8_block"}, {"meta-llama/Llama-3.1-8B-Instruct", "fp8", "fp8_block", "", "fp8_block"},
+		{"meta-llama/Llama-3.1-70B", "fp8", "fp8", "fp8", "fp8"}, {"nvidia/Qwen3-32B-FP8", "fp8", "fp8", "fp8", "fp8"},
+		{"Qwen/Qwen3-32B", "fp8", "fp8", "fp8", "fp8_block"}, {"Qwen/Qwen3-32B", "", "", "", ""}, {"Qwen/Qwen3-32B", "fp4", "nvfp4", "nvfp4", "fp4"},
+	} {
+		cells := map[string]string{"model_path": c.model, "precision": c.precision, "gemm_quant_mode": c.dense, "moe_quant_mode": c.experts}
+		if got := (Row{func(column string) string { return cells[column] }}).Weights(); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+// TestExchangedExperts: what sends tokens to experts spreads them over all ranks; without it they are cut.
+func TestExchangedExperts(t *testing.T) {
+	for flags, want := range map[string][2]string{
+		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-a2a-backend megamoe":               {"8", "1"},
+		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-a2a-backend=deepep --host 0.0.0.0": {"8", "1"},
+		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-a2a-backend none":                  {"1", "8"},
+		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-a2a-backend DeepEP":                {"8", "1"},
+		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-runner-backend flashinfer_mxfp4":   {"1", "8"},
+	} {
+		cells := map[string]string{"tp": "8", "dp": "8", "dp_attention": "True", "other_settings": flags}
+		r := Row{func(column string) string { return cells[column] }}
+		if got := [2]string{r.Get("moe_ep_size"), r.Get("moe_tp_size")}; got != want {
+			t.Errorf("%s: ep and etp are %v, want %v", flags, got, want)
+		}
+	}
+}
+
+// TestRangeRatios: any ratio that a table says counts.
+func TestRangeRatios(t *testing.T) {
+	for words, want := range map[string]string{
+		"range ratio 1": "fixed", "range ratio 0.8": "uniform:0.8", "range ratio (0.8": "uniform:0.8", "range ratio 0.1": "uniform:0.1", "range ratio 0": "uniform:0",
+		"dataset random": "uniform:0", "fixed": "fixed",
+	} {
+		r := Row{func(column string) string { return map[string]string{"length_spread": words}[column] }}
+		if b, _ := r.benchmark(workload.Lengths{Input: 100, Output: 10}, 4); b == nil || b.Spread != want {
+			t.Errorf("%s: %+v, want %s", words, b, want)
+		}
+	}
+}
+
+// TestAcceptLength: drafts are accepted so that a step has the tokens that were counted.
+func TestAcceptLength(t *testing.T) {
+	said := Row{func(column string) string {
+		return map[string]string{"other_settings": "accept length 2.88; x"}[column]
+	}}
+	got, err := said.acceptance([]float64{0.9}, 3, "")
+	if err != nil || len(got) != 3 || math.Abs(estimate.TokensPerStep(got, 3)-2.88) > 1e-9 {
+		t.Errorf("%v: %v tokens (%v)", got, estimate.TokensPerStep(got, 3), err)
+	}
+	if _, err := said.acceptance(nil, 1, ""); err == nil {
+		t.Error("2.88 tokens of a step with one draft")
+	}
+	silent := Row{func(string) string { return "" }}
+	if got, _ := silent.acceptance([]float64{0.8, 0.6}, 4, ""); !slices.Equal(got, []float64{0.8, 0.6, 0.6, 0.6}) {
+		t.Errorf("beyond what is known: %v", got)
+	}
+	if got, err := silent.acceptance([]float64{0.8}, 1, "2"); err != nil || math.Abs(got[0]-1) > 1e-9 {
+		t.Errorf("told that all are accepted: %v (%v)", got, err)
+	}
+}
+
+// TestCountedLengths: requests of ShareGPT have the lengths that were counted: 50 · 8 tokens over 2 requests.
+func TestCountedLengths(t *testing.T) {
+	r := cellsOf(t, "model,system,engine,request_rate,concurrency,isl,osl,num_gpus,tp,length_spread,output_tput_per_gpu,req_per_s,other_settings\n"+
+		"meta-llama/Llama-3.1-405B-FP8,h100,vllm,4,,ShareGPT mean 215,ShareGPT,8,8,ShareGPT,50,2,replicas=2\n")
+	if r["isl"] != "215" || r["osl"] != "200" || r["instances"] != "2" || r["lengths"] != "lognormal:0.93" {
+		t.Errorf("%v", r)
+	}
+}

@@ -1,0 +1,124 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"throughline/internal/benchmark"
+	"throughline/internal/csvfile"
+	"throughline/internal/question"
+	"throughline/internal/runs"
+	"throughline/internal/validate"
+)
+
+// Table is a public table of serving runs.
+type Table struct {
+	Name   string
+	text   []byte
+	header []string
+	rows   []run
+}
+
+// run is a row by the columns of public tables, and its cells in their order.
+type run struct {
+	benchmark.Row
+	cells []string
+}
+
+// Import reads a public table of serving runs, with whatever its authors wrote into it.
+func Import(ctx context.Context, name string) (*Table, error) {
+	f, err := runs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return read(ctx, name, f)
+}
+
+func read(ctx context.Context, name string, src io.Reader) (*Table, error) {
+	t := &Table{Name: name}
+	var err error
+	if t.text, err = io.ReadAll(src); err != nil {
+		return nil, err
+	}
+	c := csvfile.NewReader(bytes.NewReader(t.text), csvfile.Kept)
+	header, err := c.Read()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	t.header = runs.Names(header)
+	at := map[string]int{}
+	for i, column := range slices.Backward(t.header) {
+		at[column] = i
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		cells, err := c.Read()
+		if err == io.EOF {
+			return t, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if len(cells) != len(header) {
+			return nil, fmt.Errorf("%s:%d: %d cells, the header has %d", name, c.Line(), len(cells), len(header))
+		}
+		cells = slices.Clone(cells)
+		t.rows = append(t.rows, run{benchmark.Row{Cell: func(column string) string {
+			if i, ok := at[column]; ok {
+				return strings.TrimSpace(cells[i])
+			}
+			return ""
+		}}, cells})
+	}
+}
+
+// Write writes the table in the columns of questions, with those of its own that are no such columns.
+func (t *Table) Write(w io.Writer) error {
+	measured := slices.DeleteFunc(validate.FigureColumns(), func(c string) bool { return !slices.Contains(t.header, c) })
+	reader := benchmark.NewReader(question.Default())
+	rows := make([]map[string]string, len(t.rows))
+	all := map[string]bool{"model": true, "system": true, "isl": true, "osl": true, "concurrency": true}
+	for i, r := range t.rows {
+		rows[i] = reader.Cells(r.Row, slices.ContainsFunc(measured, func(c string) bool { return r.Cell(c) != "" }))
+		for column := range rows[i] {
+			all[column] = true
+		}
+	}
+	columns := slices.Sorted(maps.Keys(all))
+	var keep []int
+	header := slices.Clone(columns)
+	for i, column := range t.header {
+		if !question.IsRunColumn(column) {
+			keep, header = append(keep, i), append(header, column)
+		}
+	}
+	out := csvfile.NewWriter(w)
+	if err := out.Write(header); err != nil {
+		return err
+	}
+	for i, r := range t.rows {
+		var line []string
+		for _, column := range columns {
+			line = append(line, rows[i][column])
+		}
+		for _, k := range keep {
+			line = append(line, r.cells[k])
+		}
+		if err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// predict predicts all rows, as the program does.
+func (t *Table) predict(ctx context.Context, q question.Question, trial validate.Trial) (*validate.Report, error) {
+	return trial.Serving(ctx, t.Name, bytes.NewReader(t.text), q)
+}

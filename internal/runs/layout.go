@@ -1,0 +1,45 @@
+package runs
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+)
+
+// Server is how the ranks of a server share attention and experts; TP is 0 where it is not said.
+type Server struct{ TP, DP, EP int }
+
+// ServerOf reads a server as benchmarks write it that count all ranks of a server as tp, which data-parallel attention cuts: columns tp, dp, ep,
+// dp_attention, workers and gpus, those of a pool behind its prefix. Wide: experts are spread over all ranks.
+func ServerOf(cell func(column string) string, prefix string, wide bool) Server {
+	count := func(column string) int {
+		n, _ := strconv.Atoi(cell(prefix + column))
+		return n
+	}
+	s := Server{TP: count("tp"), DP: max(1, count("dp"))}
+	if workers, gpus := count("workers"), count("gpus"); workers > 0 && gpus > 0 {
+		s.TP = gpus / workers // some tables count the ranks of a part of a server as tp
+	}
+	if s.TP < 1 {
+		return Server{}
+	}
+	ranks := s.TP * s.DP
+	if strings.EqualFold(cmp.Or(cell(prefix+"dp_attention"), cell("dp_attention")), "true") {
+		ranks = s.TP
+		if s.DP == 1 {
+			s.DP = s.TP
+		}
+		s.TP = max(1, ranks/s.DP)
+	}
+	if s.EP = min(max(1, count("ep")), ranks); wide {
+		s.EP = ranks
+	}
+	return s
+}
+
+// Cells are the sizes as cells by column; experts that are not spread further are cut by what is left.
+func (s Server) Cells(prefix string, into map[string]string) {
+	for name, n := range map[string]int{"tp": s.TP, "dp": s.DP, "ep": s.EP, "moe_tp": max(1, s.TP*s.DP/max(1, s.EP))} {
+		into[prefix+name] = strconv.Itoa(n)
+	}
+}
