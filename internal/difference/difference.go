@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -208,7 +209,14 @@ func readTable(ref, name, row string) (*side, error) {
 	s := &side{name: ref, kind: aFile}
 	seen := map[string]int{}
 	n := 0
-	for cells, err := r.Read(); err == nil; cells, err = r.Read() {
+	for {
+		cells, err := r.Read()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 		if n++; at > 0 && n != at {
 			continue
 		}

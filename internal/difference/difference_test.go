@@ -61,6 +61,12 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.WriteFile("broken.csv", []byte("run,tpot\nx,10\ny,\"20\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Of("broken.csv", "a.csv"); err == nil || !strings.Contains(err.Error(), "line 3") {
+		t.Errorf("a table that ends within quotes: %v", err)
+	}
 	d, err := Of("a.csv", "b.csv")
 	if err != nil {
 		t.Fatal(err)

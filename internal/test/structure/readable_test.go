@@ -14,7 +14,7 @@ const (
 
 // longFiles still have more lines.
 var longFiles = []string{
-	"internal/benchmark/columns.go", "internal/benchmark/columns.go", "internal/benchmark/columns.go",
+
 }
 
 // wideComments are packages that still have wider comments.
