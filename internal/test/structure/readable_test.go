@@ -12,11 +12,6 @@ const (
 	mostColumns     = 100 // of a comment, a tab being four
 )
 
-// longFiles still have more lines.
-var longFiles = []string{
-
-}
-
 // wideComments are packages that still have wider comments.
 var wideComments = []string{
 	"internal/benchmark", "internal/calibrate", "internal/cli", "internal/lab", "internal/lab/kernels",
@@ -29,8 +24,8 @@ func TestReadable(t *testing.T) {
 	wide := map[string]string{}
 	for _, f := range files(t) {
 		lines := strings.Split(strings.TrimSuffix(string(read(t, root+"/"+f.path)), "\n"), "\n")
-		if long := len(lines) > mostLinesOfFile; long != slices.Contains(longFiles, f.path) {
-			t.Errorf("%s has %d lines, at most %d are allowed; exceptions are in longFiles", f.path, len(lines), mostLinesOfFile)
+		if len(lines) > mostLinesOfFile {
+			t.Errorf("%s has %d lines, at most %d are allowed", f.path, len(lines), mostLinesOfFile)
 		}
 		for i, line := range lines {
 			line = strings.ReplaceAll(line, "\t", "    ")
