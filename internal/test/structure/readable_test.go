@@ -15,7 +15,7 @@ const (
 // wideComments are packages that still have wider comments.
 var wideComments = []string{
 	"internal/calibrate", "internal/lab", "internal/lab/kernels", "internal/measurement",
-	"internal/validate/published", "serving",
+	"internal/validate/published",
 }
 
 // TestReadable: files hold one idea each, and comments fit beside code. What no longer needs an exception has none.
