@@ -74,8 +74,8 @@ func (c *closed) filled(s times, clients, sharing float64) (holds, each float64)
 // ranks in lockstep that have clients.
 func (w *waves) ranks() float64 { return w.group / w.clients }
 
-// pollSteps is the decode steps whose prompts are computed together where prefills come first: those
-// between two polls, or those that end so shortly before a prefill that successors come in it.
+// pollSteps is the decode steps whose prompts are prefilled together where prefills come first:
+// those between two polls, or those ending so close before a prefill that their successors join it.
 func (c *closed) pollSteps(w *waves) float64 {
 	if !w.joined || w.group > w.clients {
 		return 1

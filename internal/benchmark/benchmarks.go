@@ -1,5 +1,5 @@
-// Package benchmark reads rows of public tables of serving runs as rows of questions: by other names of
-// columns, and by what is known of how public benchmarks were made, as data.
+// Package benchmark turns rows of public tables of serving runs into rows of questions. It maps
+// column names and holds, as data, what is known of how public benchmarks were run.
 package benchmark
 
 import (
@@ -24,19 +24,19 @@ var benchmarkFile []byte
 type benchmark struct {
 	Name string   `json:"name" required:"true"`
 	Also []string `json:"also"` // other names
-	// By which lengths it is known where a table does not name it: these, all that are multiples of a number, or any.
+	// Lengths identify it where a table does not name it: these, multiples of a number, or any.
 	Lengths   [][]int `json:"lengths"`
 	Multiples int     `json:"multiples"`
 	Named     bool    `json:"named"` // or by its name alone
 
 	Spread   string  `json:"spread" required:"true"`   // of the lengths
 	Requests float64 `json:"requests" required:"true"` // of each client
-	// Acceptance of drafts where the texts are not those that models meet in service; none: that of the model.
+	// Acceptance of drafts where texts differ from those in service; empty: that of the model.
 	Acceptance []float64 `json:"acceptance"`
 	Source     string    `json:"source" required:"true" nonempty:"true"`
 	Scripts    []script  `json:"scripts" required:"true"`
-	// Again are the prompts of runs that were made one after another, the fewest first, with the same seed and a cache of prefixes that
-	// keeps them: a run begins with those of the one before.
+	// Again lists the prompt counts of consecutive runs, in ascending order, with the same seed and
+	// a persistent prefix cache, so that each run repeats the prompts of the one before.
 	Again []int `json:"again"`
 	// Recipes: what servers that prefill and decode apart were told stands in a table of its own.
 	Recipes bool `json:"recipes"`
@@ -44,7 +44,7 @@ type benchmark struct {
 	worded bool // a row describes it
 }
 
-// script is what servers were told by one that a benchmark started them with. What it does not say of a run is any.
+// script is the server options of one launch script of a benchmark. Empty fields match any run.
 type script struct {
 	Models  []string `json:"models"`  // beginnings of their names
 	Systems []string `json:"systems"` // beginnings of their names
@@ -67,7 +67,7 @@ type script struct {
 	Options map[string]string `json:"options" required:"true"`
 	// Acceptance of drafts that is not that of the benchmark.
 	Acceptance []float64 `json:"acceptance"`
-	// FirstDrafts is the share of the first drafts of a step that are accepted, of those that would be; 0: all.
+	// FirstDrafts is the share of a step's otherwise accepted first drafts that pass; 0: all.
 	FirstDrafts float64 `json:"first_drafts"`
 	Source      string  `json:"source" required:"true" nonempty:"true"`
 }
@@ -108,7 +108,7 @@ func readBenchmarks() ([]benchmark, []checkpoint, []release) {
 	return out.Benchmarks, out.Checkpoints, out.Releases
 }
 
-// repeated is the share of the first requests of clients that the run before had, where a run has so many prompts.
+// repeated is the share of the clients' first requests that the previous run had already sent.
 func (b *benchmark) repeated(prompts, clients float64) float64 {
 	var before float64
 	for _, n := range b.Again {
@@ -129,8 +129,8 @@ func checkpointOf(model, precision string) string {
 	return precision
 }
 
-// stated is the load that a row states: clients that have been at it for long, with requests of its lengths. It is that of
-// rows which nobody has measured.
+// stated is the load a row states, in steady state with requests of exactly its lengths. It serves
+// rows that nobody has measured.
 var stated = benchmark{Name: "the row itself", Spread: "fixed"}
 
 // benchmarkOf is the benchmark that is known by its lengths.
@@ -146,7 +146,8 @@ func benchmarkOf(n workload.Lengths) *benchmark {
 	return &stated
 }
 
-// benchmarkNamed is the one whose name begins as the source of a table does, "InferenceX" or "InferenceMAX"; nil: none.
+// benchmarkNamed finds a benchmark by its name, such as "InferenceX" or "InferenceMAX", in the
+// source of a table; nil: none.
 func benchmarkNamed(source string) *benchmark {
 	for i := range benchmarks {
 		if name := benchmarks[i].Name; strings.Contains(source, name) || slices.ContainsFunc(benchmarks[i].Also, func(n string) bool { return strings.Contains(source, n) }) {
@@ -172,7 +173,7 @@ func (b *benchmark) options(f *facts) map[string]string {
 	return out
 }
 
-// release is the versions of an engine, by the beginnings of what rows say, that are an earlier one that is known.
+// release maps engine versions, by the prefixes that rows give, to a known earlier version.
 type release struct {
 	Engine  string   `json:"engine" required:"true" nonempty:"true"`
 	Of      []string `json:"of" required:"true" nonempty:"true"`
@@ -180,8 +181,8 @@ type release struct {
 	Source  string   `json:"source" required:"true" nonempty:"true"`
 }
 
-// version is the earlier one of the engine that ran: that of every script that a run fits, the last that says one, or what the row says; empty:
-// as now.
+// version is the earlier engine version that ran: from the last matching script that gives one,
+// else from the row; empty: the current one.
 func (b *benchmark) version(f *facts) (out string) {
 	for i := range releases {
 		r := &releases[i]
@@ -197,7 +198,7 @@ func (b *benchmark) version(f *facts) (out string) {
 	return out
 }
 
-// acceptance is that of the drafts of a run: of every script that it fits, the last; else that of the benchmark.
+// acceptance of drafts comes from the last matching script that gives it, else from the benchmark.
 func (b *benchmark) acceptance(f *facts) []float64 {
 	out, first := b.Acceptance, 1.0
 	for i := range b.Scripts {

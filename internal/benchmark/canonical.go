@@ -21,7 +21,7 @@ type files struct {
 	formats       question.Formats
 }
 
-// Reader reads rows of public tables of serving runs into the columns of questions. It keeps what rows share.
+// Reader reads rows of public serving tables into question columns, caching what rows share.
 type Reader struct {
 	Base   question.Question // what is asked of all rows; its system takes the place of theirs
 	loaded map[files]*question.Loaded
@@ -43,8 +43,8 @@ func (r *Reader) load(key files) *question.Loaded {
 	return l
 }
 
-// Canonical is a row by the columns that questions are read from, and those of its own columns that these do not replace. What it does
-// not say of its servers and its benchmark is what the scripts and recipes of that benchmark say, if it was measured.
+// Canonical is a row in the columns of questions, plus its own columns that these do not replace.
+// For a measured row, the scripts and recipes of its benchmark supply what it omits.
 func (r *Reader) Canonical(row Row, measured bool) Row {
 	cells := r.Cells(row, measured)
 	return Row{func(column string) string {
@@ -113,7 +113,7 @@ func (r *Reader) Cells(row Row, measured bool) map[string]string {
 // ofRuns are canonical columns that mean the same wherever they stand.
 var ofRuns = map[string]bool{"lengths": true, "prompt_tokens": true, "requests_per_client": true, "repeated": true, "acceptance": true, "untold": true}
 
-// Deployed are columns that runs of one deployment and load have in common, but for the clients and drafts.
+// Deployed are the columns that runs of one deployment and load share, except clients and drafts.
 var Deployed = []string{
 	"model_path", "system", "backend", "precision", "kv_cache", "mode", "isl", "osl", "length_spread", "num_gpus",
 	"tp_size", "pp_size", "attention_dp_size", "moe_tp_size", "moe_ep_size",
@@ -142,7 +142,8 @@ func (r Row) layout(out map[string]string) {
 	}
 }
 
-// fill adds what follows from the words of a row, and from the scripts of its benchmark. The error is why it cannot be predicted.
+// fill adds what the row's words and its benchmark's scripts imply. An error says why the row
+// cannot be predicted.
 func (reader *Reader) fill(r Row, measured bool, out map[string]string) error {
 	errs := r.refuse()
 	input, _ := strconv.Atoi(out["isl"])
@@ -216,7 +217,7 @@ func (r Row) draft(out map[string]string, f *facts, bench *benchmark, options ma
 	return err
 }
 
-// tell adds the version of the engine that ran, and what its servers were told: by the scripts of the benchmark, and last by the row.
+// tell adds the engine version and the server options; those of the row override the scripts.
 func (r Row) tell(out map[string]string, f *facts, bench *benchmark) error {
 	e, err := engine.Find(out["engine"])
 	if err != nil {

@@ -50,8 +50,8 @@ var columnNames = map[string][]string{
 	"measured_output_mean": {"measured_output_len_mean"},
 }
 
-// Row is the cells of a row by the names that this package has for columns. What tables say in other ways (a column for
-// disaggregation, ranks of data-parallel attention, words for lengths and drafts) is put into those.
+// Row is the cells of a row by this package's column names. It translates other notations, such as
+// columns for disaggregation or data-parallel attention and words for lengths and drafts.
 type Row struct{ Cell func(string) string }
 
 // Get is a cell under any of its names, or what follows from others.
@@ -134,7 +134,7 @@ func meanLength(text string) string {
 	return text
 }
 
-// outputs is the tokens that a request got on average: those of a second over the requests of a second. Empty: not said.
+// outputs is the mean output tokens of a request: token rate over request rate; empty: not given.
 func (r Row) outputs() string {
 	number := func(column string) float64 {
 		v, _ := strconv.ParseFloat(r.plain(column), 64)
@@ -147,8 +147,7 @@ func (r Row) outputs() string {
 	return ""
 }
 
-// precision is the format of the weights: what the table says, of several the first, or what stands in brackets behind
-// the model.
+// precision is the weight format: the table's first one, or the one in brackets behind the model.
 func (r Row) precision() string {
 	text, _, _ := strings.Cut(strings.ToLower(withoutNote(strings.TrimSuffix(r.plain("precision"), "?"))), "/")
 	if text != "" {
@@ -158,15 +157,16 @@ func (r Row) precision() string {
 		return question.FormatOf(bits)
 	}
 	_, note := r.model()
-	// 16 bits are what checkpoints in fewer bits are computed in: Kimi-K2.5, which is int4, is called "Kimi-K2.5 (BF16)".
+	// 16 bits is only the compute format of smaller checkpoints: Kimi-K2.5, which is int4, is
+	// called "Kimi-K2.5 (BF16)".
 	if f, ok := number.Find(strings.ToLower(note)); ok && f.Bytes < 2 {
 		return strings.ToLower(note)
 	}
 	return ""
 }
 
-// Weights is the number format that the precision of a table stands for: FP8 may have a scale for every block. A checkpoint has them in
-// all its products or in none.
+// Weights is the number format behind a table's precision. FP8 may have block scales, which a
+// checkpoint uses in all its products or in none.
 func (r Row) Weights() string {
 	short := r.Get("precision")
 	if short == "fp8" && (r.plain("gemm_quant_mode") == fp8Blocks || r.plain("moe_quant_mode") == fp8Blocks) {
@@ -230,7 +230,7 @@ func withoutNote(text string) string {
 	return text
 }
 
-// model is the name of the model without what stands around it, and what stands behind it in brackets.
+// model splits a model name from its decoration and from the note in brackets behind it.
 func (r Row) model() (name, behind string) {
 	name = r.plain("model_path")
 	if m := note.FindStringSubmatch(name); m != nil {
@@ -248,9 +248,9 @@ func (r Row) backend() string {
 	return cmp.Or(runs.EngineNames[name], name) + documented[r.plain("source")]
 }
 
-// documented are the versions of engines behind rows that do not say them, by their source: an earlier one, where the document that
-// the rows are from does. That of vllm-ascend says v0.20.2rc1 (docs/source/tutorials/models/Kimi-K2-Thinking.md).
-// The runs of llm-d-benchmark are of 2025-05-11 to 2025-05-13, between vLLM 0.8.5 and 0.9.0.
+// documented holds engine versions, by source, that rows omit but their documents give. vllm-ascend
+// documents v0.20.2rc1 (docs/source/tutorials/models/Kimi-K2-Thinking.md). The runs of
+// llm-d-benchmark are of 2025-05-11 to 2025-05-13, between vLLM 0.8.5 and 0.9.0.
 var documented = map[string]string{
 	"vllm-ascend docs": "@0.20", "llm-d-benchmark collected exp-3": "@0.9", "llm-d-benchmark collected exp-7": "@0.9",
 }
@@ -284,8 +284,8 @@ var draftOptions = []string{"speculative-num-steps", "num_speculative_tokens", "
 // usualDrafts are those of scripts that are not known: most of the known ones draft 3.
 const usualDrafts = 3
 
-// drafts is the tokens that are drafted in each step: as the row says, or the script of its benchmark. SGLang counts the token
-// before them as one of its draft tokens.
+// drafts is the tokens drafted per step, from the row or its benchmark's script. SGLang counts the
+// token before them as a draft token too.
 func (f *facts) drafts(r Row, options map[string]string) (int, error) {
 	if text := r.plain("drafts"); text != "" {
 		return wholeNumber("drafts", text)
@@ -349,20 +349,20 @@ func (r Row) facts(l *question.Loaded, n workload.Lengths, clients int) facts {
 	return f
 }
 
-// acceptWords are the tokens of a step that were accepted on average, the one that needs no draft included.
+// acceptWords match the mean tokens accepted per step, including the one that needs no draft.
 var acceptWords = regexp.MustCompile(`accept length ([0-9.]+)`)
 
-// ratioOption is the option of sglang.bench_serving for the least length that is drawn, as a share of the nominal one.
+// ratioOption of sglang.bench_serving is the shortest drawn length as a share of the nominal one.
 const ratioOption = "random-range-ratio"
 
-// tokensOption is the tokens that a server makes of a prompt, where they are not those that the client counts.
+// tokensOption is the prompt length in server tokens, where the client counts differently.
 const tokensOption = "prompt-tokens"
 
 // acceptOption is the option by which SGLang accepts so many tokens of a step, whatever is drafted.
 const acceptOption = "SGLANG_SIMULATE_ACC_LEN"
 
-// acceptance is the shares of drafts that are accepted, by position: those with which a step has as many tokens as were
-// counted or told, equal at all positions; else those that are known, the last of them for positions beyond.
+// acceptance is the share of drafts accepted at each position. A given accept length yields equal
+// shares; otherwise the known shares apply, with the last one repeated.
 func (r Row) acceptance(known []float64, drafts int, told string) ([]float64, error) {
 	if m := acceptWords.FindStringSubmatch(r.plain("other_settings")); m != nil {
 		told = m[1]

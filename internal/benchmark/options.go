@@ -15,20 +15,20 @@ import (
 	"throughline/workload"
 )
 
-// memoryOptions are the names of the share of the memory that servers use: the setting's and those of engines.
+// memoryOptions are the names of the memory share: the setting's own and those of engines.
 var memoryOptions = append(engine.Aliases(engine.MemorySetting), engine.MemorySetting)
 
-// exchangeOptions are the option of SGLang for how tokens come to their experts: none, which gathers them, deepep and others, which send
-// them. The second is what the prefill servers of two pools are told if it is not the same.
+// exchangeOptions choose how SGLang routes tokens to experts: none gathers them, deepep and others
+// send them. The second applies to prefill servers of two pools if they differ.
 var exchangeOptions = [2]string{"moe-a2a-backend", "prefill-moe-a2a-backend"}
 
-// preparedOption is the variable of SGLang by which its host prepares steps with drafts while others run; 0: it does not.
+// preparedOption makes SGLang's host prepare steps with drafts while others run; 0: it does not.
 const preparedOption = "SGLANG_ENABLE_SPEC_V2"
 
-// sharedOption is the option of SGLang by which shared experts are a dense block beside the routed ones; 1: they are.
+// sharedOption makes SGLang run shared experts as a dense block beside the routed ones; 1: it does.
 const sharedOption = "disable-shared-experts-fusion"
 
-// options is what a row tells its engine, in columns of their names or in words such as "max-num-seqs 256".
+// options are a row's engine options, from columns or from words such as "max-num-seqs 256".
 func (r Row) options() map[string]string {
 	into := map[string]string{}
 	known := append(slices.Clone(memoryOptions), engine.ProductsOption, exchangeOptions[0], exchangeOptions[1])
@@ -108,19 +108,19 @@ func (r Row) limit(option *regexp.Regexp) int {
 
 var (
 	replicasOption = regexp.MustCompile(`replicas=(\d+)`)
-	// exchangeOption names what sends tokens to experts. SGLang spreads these over all ranks of a server then, whatever else it is
-	// told: python/sglang/srt/arg_groups/overrides.py, _a2a_ep_size.
+	// exchangeOption matches backends that send tokens to experts. SGLang then spreads experts over
+	// all ranks, whatever else it is told: python/sglang/srt/arg_groups/overrides.py, _a2a_ep_size.
 	exchangeOption = regexp.MustCompile(`(?i)\bmoe-a2a-backend[ =]+(?:` + strings.Join(engine.Exchanges[1:], "|") + `)\b`)
-	// backendWords choose attention, as flags of a command; not those that are said of other workloads.
+	// backendWords match attention backends given as flags, not mentions for other workloads.
 	backendWords = regexp.MustCompile(`flags:.*--((?:prefill-|decode-)?attention-backend)[ =]+([A-Za-z0-9_]+)`)
 	optionWords  = regexp.MustCompile(`([a-z][a-z_-]*[a-z])[ =:]+([0-9.]*[0-9])`)
 )
 
-// gammaWords are how tables say that gaps between requests have a gamma distribution: vLLM's burstiness is its shape, so that
-// the coefficient of variation is one over its root.
+// gammaWords match gamma-distributed gaps between requests. vLLM's burstiness is the shape, so the
+// coefficient of variation is one over its square root.
 var gammaWords = regexp.MustCompile(`burstiness[ =]([0-9.]+)`)
 
-// open is the rate and the arrivals of requests that come by themselves; 0: clients wait for their answers.
+// open is the rate and arrival process of open-loop requests; 0: clients wait for their answers.
 func (r Row) open() (rate float64, arrival workload.Arrival, err error) {
 	words := r.plain("arrival")
 	if text := r.plain("request_rate"); words != "" && finite(text) {

@@ -10,10 +10,11 @@ import (
 	"strings"
 )
 
-// recipeFile is the servers of InferenceX that prefill and decode apart: its .github/configs/nvidia-master.yaml of 2025-12-20,
-// 2026-02-20, 2026-03-20, 2026-04-20 and 2026-06-12 says which recipe ran with which layout and clients, and the recipes, in
-// that repository or in NVIDIA/srt-slurm, what their servers were told. SGLang's numbers, which it divides among data-parallel
-// ranks, are those of a rank.
+// recipeFile is the servers of InferenceX that prefill and decode apart. Its
+// .github/configs/nvidia-master.yaml of 2025-12-20, 2026-02-20, 2026-03-20, 2026-04-20 and
+// 2026-06-12 says which recipe ran with which layout and clients. The recipes, in that repository
+// or in NVIDIA/srt-slurm, give the server options. Numbers that SGLang divides among data-parallel
+// ranks are stored per rank.
 //
 //go:embed recipes.csv
 var recipeFile []byte
@@ -82,7 +83,7 @@ func readRecipes() []recipe {
 	return out
 }
 
-// recipeOf is the recipe of a run: one with its layout, of several that with the nearest number of clients; nil: none is known.
+// recipeOf is the matching recipe with the nearest number of clients; nil: none is known.
 func recipeOf(f *facts) *recipe {
 	var best *recipe
 	least := math.Inf(1)

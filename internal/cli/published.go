@@ -73,7 +73,7 @@ chart_read) count 3 points wider in "within".`,
 	return cmd
 }
 
-// published prints the errors by class and group, the breakdowns and the ratios, and writes the table.
+// published prints errors by class and group, breakdowns and ratios, and writes the table.
 func (v *validation) published(cmd *cobra.Command, s Streams, t *published.Table) error {
 	sums, err := t.Summaries(v.by)
 	if err != nil {

@@ -242,7 +242,7 @@ func (v *validation) system(s Streams, name string) string {
 	return measuredSystem
 }
 
-// open opens the table, once it is clear that the answer can be shown. The others are files that are read besides.
+// open opens the table once the answer is known to be showable; others are further input files.
 func (v *validation) open(name string, others ...string) (io.ReadCloser, error) {
 	if err := v.planCharts(append(others, name)...); err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Package point answers questions that fix one deployment: nothing is searched. Many of them come as rows of a table, and
-// are answered as they come.
+// Package point answers questions that fix one deployment, without a search, singly or as rows of a
+// table that are answered as they arrive.
 package point
 
 import (
@@ -30,7 +30,7 @@ type Answer struct {
 	Phases     []Result            // bare steps
 	Loaded     *question.Loaded    // the files
 	Predictor  *serving.Predictor  // of what clients see; nil where nobody is served
-	// Record is all that is said about it. Its remark is about the engine, or why clients are not served.
+	// Record holds the full answer. Its remark is about the engine, or why clients are not served.
 	*result.Record
 }
 
@@ -62,7 +62,7 @@ type Estimator struct {
 // NewEstimator is one that has answered nothing yet.
 func NewEstimator() *Estimator { return &Estimator{opened: map[files]*opened{}} }
 
-// NewExaminer is an estimator that tells of each step which operators it consists of, and when these run.
+// NewExaminer is an estimator that also reports the operators of each step and when they run.
 func NewExaminer() *Estimator {
 	e := NewEstimator()
 	e.examines = true
@@ -105,7 +105,7 @@ type prepared struct {
 	evaluator *estimate.Evaluator
 }
 
-// mostOpened is how many combinations of files are kept ready: tables of points have few, but they may be of any length.
+// mostOpened bounds the cached combinations of files: tables use few, but may be of any length.
 const mostOpened = 256
 
 // open reads the files of a point.
@@ -211,7 +211,7 @@ func (a *Answer) record() {
 	}
 }
 
-// Served is the answer for a deployment as an engine runs it already, and a load: of a measured run.
+// Served answers for a measured run, whose deployment is already as an engine runs it.
 func Served(d deploy.Deployment, load workload.Load, l *question.Loaded) (*Answer, error) {
 	predictor, err := serving.NewPredictor(&d)
 	if err != nil {
@@ -230,8 +230,8 @@ func Served(d deploy.Deployment, load workload.Load, l *question.Loaded) (*Answe
 // WithoutEngine stands before the reasons of engines, where none runs a point.
 const WithoutEngine = "no engine can run this, so it is priced without one: "
 
-// toldTooMuch reports whether engines could run a deployment if its servers were told nothing: what no engine takes is a mistake, and
-// no wish for a price without one.
+// toldTooMuch reports whether only the server options keep engines from running a deployment. That
+// is a mistake to report, not a request for a price without an engine.
 func toldTooMuch(choice []*engine.Engine, d deploy.Deployment) bool {
 	if slices.ContainsFunc(choice, func(e *engine.Engine) bool { _, told := e.Takes(&d); return len(told) > 0 }) &&
 		!slices.ContainsFunc(choice, func(e *engine.Engine) bool { chip, told := e.Takes(&d); return len(chip)+len(told) == 0 }) {
@@ -242,7 +242,8 @@ func toldTooMuch(choice []*engine.Engine, d deploy.Deployment) bool {
 	return err == nil
 }
 
-// runsOf are the deployments of a choice of engines. What a table says that a server ran it could, if it knows what it was told.
+// runsOf are the deployments that engines can run. Of a tabled server only options are checked,
+// because it did run.
 func runsOf(p *question.Question, choice []*engine.Engine, d deploy.Deployment) ([]deploy.Deployment, error) {
 	if p.Tabled && len(choice) == 1 {
 		return []deploy.Deployment{choice[0].Apply(d)}, choice[0].CheckSettings(&d.Told, d.Of(op.Decode).System)
@@ -363,8 +364,8 @@ func (o *opened) predictor(d *deploy.Deployment) (*serving.Predictor, error) {
 	return known, nil
 }
 
-// step estimates a bare step of a phase. Beside what clients see, a prefill step holds as many prompts as the engine puts
-// into one, and a decode step as many sequences as there are clients, where those do not fill the batch.
+// step estimates a bare step of a phase. If clients are served too, a prefill step holds as many
+// prompts as the engine batches, and a decode step only the sequences that clients fill.
 func (o *opened) step(a *Answer, out *Result, served, examined bool) error {
 	e, q, err := o.prepare(a, out, served)
 	if err != nil {
@@ -421,7 +422,7 @@ func filled(batch, clients, full int) int {
 	return max(1, (batch*clients+full-1)/full)
 }
 
-// spread is the lengths of a point, spread as it says. Those of a trace are kept: tables name the same one often.
+// spread is the length distribution of a point. Traces are cached, because tables often repeat one.
 func (e *Estimator) spread(p *question.Question) (workload.Lengths, error) {
 	key := spreadKey{p.Distribution, p.Traffic, p.Lengths()}
 	if s, ok := e.spreads[key]; ok {

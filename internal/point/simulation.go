@@ -47,7 +47,7 @@ func (m *Simulation) fits(longest int) error {
 	return nil
 }
 
-// Settle finds the highest rate that holds the limits, where the question asks for that, and makes it that of the run.
+// Settle runs at the highest rate that meets the limits, where the question asks for it.
 func (m *Simulation) Settle(ctx context.Context) error {
 	if !m.Asked.Traffic.MaxRate {
 		return nil
@@ -62,7 +62,7 @@ func (m *Simulation) Settle(ctx context.Context) error {
 	return nil
 }
 
-// Run sends the requests. The options are those of the simulation, with more to watch where that is wanted.
+// Run sends the requests; options may add what to watch.
 func (m *Simulation) Run(ctx context.Context, options simulate.Options) (*simulate.Result, error) {
 	return m.at(ctx, m.terms.Traffic.Rate, 1, options)
 }
@@ -99,8 +99,8 @@ type Service struct {
 	Longest    int // tokens of a request that the model takes; 0: any number
 }
 
-// NewService is the deployment of a question for requests of these lengths on average. Problems found before
-// are reported with its own; fits refuses requests that are longer than the model takes.
+// NewService is the deployment of a question for requests of these mean lengths. It reports earlier
+// problems with its own; fits refuses requests longer than the model takes.
 func NewService(a *question.Asked, n workload.Lengths, before error, fits func(longest int) error) (*Service, []question.Remark, error) {
 	set, wrong := schedulingOf(&a.Traffic)
 	q := a.Service(n)

@@ -16,8 +16,7 @@ import (
 	"throughline/internal/result"
 )
 
-// resultColumns are what is added to each row of a table of points: fields of the registry, in the units that the columns
-// name.
+// resultColumns are the registry fields added to each row of points, in the units of their names.
 var resultColumns = []struct {
 	name, field string
 	unit        result.Unit
@@ -53,10 +52,10 @@ type WriteError struct{ Err error }
 func (e WriteError) Error() string { return e.Err.Error() }
 func (e WriteError) Unwrap() error { return e.Err }
 
-// Stream reads points from a CSV table, a row each, and writes every row with its results as soon as it is read. Columns
-// are named like the settings of a point; empty cells and absent columns are as in the given point. A row that makes no
-// sense gets its reason; the others are not affected. Columns of results are computed anew, so that a result can be read
-// again; a column whose name starts with # is carried along.
+// Stream reads points from a CSV table and writes each row with its results as soon as it is read.
+// Columns are named like settings; empty cells and absent columns take the values of others. An
+// invalid row gets its reason and does not affect the rest. Result columns are recomputed, so that
+// output can be read again; columns whose names start with # are copied.
 func Stream(ctx context.Context, in io.Reader, out io.Writer, others *question.Question) (Tally, error) {
 	var t Tally
 	s := stream{estimator: NewEstimator(), others: *others, reader: csvfile.NewReader(in, csvfile.Streamed), writer: csvfile.NewWriter(out)}
@@ -163,7 +162,7 @@ func (s *stream) header() error {
 	return writeError(s.writer.Write(append(s.cells, resultNames...)))
 }
 
-// row estimates one row and leaves its cells to be written. It reports whether there is an estimate.
+// row leaves the cells of one row to be written and reports whether it has an estimate.
 func (s *stream) row(row []string, broken error) bool {
 	s.cells = s.cells[:0]
 	p := s.others

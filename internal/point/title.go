@@ -7,7 +7,7 @@ import (
 	"throughline/op"
 )
 
-// StepTitle names the step with its batch, which is not that of the deployment where clients do not fill it.
+// StepTitle names the step with its own batch, which clients may not fill to the deployment's.
 func (r *Result) StepTitle() string {
 	b := r.Estimate.Plan.Batch
 	if b.Count > 1 {
@@ -16,7 +16,7 @@ func (r *Result) StepTitle() string {
 	return fmt.Sprintf("%s step of batch %d", PhaseName(r.Phase), b.Size)
 }
 
-// StepNote says what clients see where a step is shown, which is another time; it is empty where no client is asked about.
+// StepNote tells what clients see beside a bare step's time; empty: no clients are asked about.
 func (a *Answer) StepNote(r *Result) string {
 	if a.Seen == nil {
 		return ""

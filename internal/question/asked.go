@@ -17,8 +17,8 @@ type Asked struct {
 	Question
 	Of    Command
 	Wrong error // all that is wrong with the words; answers report it together with what they find
-	// Refuse is called with the files that the question reads and says what else is wrong with them,
-	// such as an output that would replace one; nil: nothing is.
+	// Refuse checks the files that the question reads, for example against an output that would
+	// overwrite one; nil: no check.
 	Refuse func(reads []string) error
 
 	given map[string]bool // by the names of settings

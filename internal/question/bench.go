@@ -41,15 +41,16 @@ const (
 	TraceRequests  = "trace"
 )
 
-// mostRetries of a request, and the longest that it may take, in seconds: six hours, as in sglang.bench_serving, and a millisecond at least.
+// Most retries of a request, and its default and shortest timeout in seconds; the default of six
+// hours is that of sglang.bench_serving.
 const (
 	mostRetries  = 1000
 	usualTimeout = 6 * 60 * 60
 	leastTimeout = 1e-3
 )
 
-// measured is what a benchmark asks where nothing else is said: as sglang.bench_serving does, but for lengths, which are fixed
-// as those of simulations are, and for random requests in place of a download.
+// measured holds the defaults of a benchmark. They follow sglang.bench_serving, except that lengths
+// are fixed as in simulations and requests are random instead of downloaded.
 var measured = Measuring{
 	Backend: engine.Backends[0].Name, Host: "127.0.0.1", Dataset: RandomRequests, Protocol: workload.Protocol{Warmup: 1, Timeout: usualTimeout},
 	Groups: 64, PerGroup: 16, System: 2048, Asked: 128, Reply: 256,
@@ -125,7 +126,7 @@ func checkGoodput(text string) error {
 // Goodput is limits on single requests, in seconds; 0: none.
 type Goodput struct{ TTFT, TPOT, E2E float64 }
 
-// GoodputOf reads limits on single requests, like ttft:2000,tpot:50ms; a bare number is milliseconds.
+// GoodputOf reads per-request limits such as ttft:2000,tpot:50ms; bare numbers are milliseconds.
 func GoodputOf(text string) (l Goodput, err error) {
 	for _, word := range Words(text) {
 		name, value, _ := strings.Cut(word, ":")
@@ -142,7 +143,7 @@ func GoodputOf(text string) (l Goodput, err error) {
 	return l, nil
 }
 
-// ofBenchmarks are the settings of a benchmark, by the names of sglang.bench_serving where it has them.
+// ofBenchmarks are the settings of a benchmark, named as in sglang.bench_serving where it has them.
 var ofBenchmarks = []Setting{
 	{Name: "backend", For: Bench, Choices: engine.BackendNames(),
 		Doc: "API and usual port of the server: " + strings.Join(engine.BackendNames(), ", "),

@@ -23,7 +23,7 @@ func fabrics() (out []string) {
 	return slices.Compact(out)
 }
 
-// ofExchanges are the settings of exchanges between experts besides the model, the system and the formats.
+// ofExchanges are the settings of expert exchanges besides the model, system and formats.
 var ofExchanges = []Setting{
 	{Name: "library", For: Comm, List: Text, Choices: collective.LibraryNames(),
 		Doc: "libraries: " + strings.Join(collective.LibraryNames(), ", "),

@@ -30,7 +30,7 @@ func (q *Question) Problems() []error {
 	return out
 }
 
-// Deploy is the one deployment that a question on these files fixes, or all the reasons why there is none.
+// Deploy is the one deployment that the question fixes, or every reason why there is none.
 func (l *Loaded) Deploy(q *Question) (deploy.Deployment, []error) {
 	d := l.Deployment()
 	d.GPUsPerNode, d.Told = q.GPUsPerNode, q.Traffic.Told // files are read once for many questions
@@ -59,7 +59,7 @@ func (p *Fixed) OpenBatch() bool {
 	return p.Batch == 0 && (err != nil || w.Batch == 0)
 }
 
-// fill makes batches that are not given as large as the concurrency takes, where clients are asked about.
+// fill sizes batches that are not given to the concurrency, where clients are asked about.
 func (p *Fixed) fill(d *deploy.Deployment, clients bool) {
 	ranks, concurrency := max(1, d.Of(op.Decode).Ranks()), 0
 	if clients {
@@ -119,8 +119,8 @@ func (p *Fixed) pool(l *Loaded, tabled bool, role deploy.Role, sys *hardware.Sys
 	return pool, errs
 }
 
-// cutLikeTheRest is the sizes of experts of a table of runs: those that it does not say are cut like the rest of a stage, and what they
-// do not fill once they fill several times over, each time around attention replicas of their own. Dense models have none.
+// cutLikeTheRest sets expert sizes that a table of runs omits: experts are cut like the rest of a
+// stage and replicated to fill it, each copy around its own attention replicas.
 func (p *Fixed) cutLikeTheRest(m *model.Model) {
 	if !m.IsMoE() {
 		p.EP, p.MoETP, p.MoEDP, p.Redundant, p.Overlap = 0, 1, 0, 0, ""
@@ -190,7 +190,7 @@ func (p *Fixed) overlap(q *plan.Plan) error {
 	return nil
 }
 
-// expertLayout fills a number of processors: with expert groups, or, where their number is given, with copies of them.
+// expertLayout fills the processors with one expert group, or with copies if its size is given.
 func (p *Fixed) expertLayout(procs int) plan.ExpertSplit {
 	e := plan.ExpertSplit{EP: p.EP, TP: p.MoETP, DP: p.MoEDP}
 	if e.EP == 0 {

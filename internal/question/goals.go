@@ -8,7 +8,7 @@ import (
 	"throughline/workload"
 )
 
-// Goals are the limits of a search, in words: 2s is on the mean in closed form, p99:2s on a percentile, which is simulated.
+// Goals are search limits in words: 2s limits the closed-form mean, p99:2s a simulated percentile.
 type Goals struct{ TTFT, TPOT string }
 
 // bareGoal is a limit that names no share of the requests.
@@ -50,7 +50,7 @@ func (g *Goals) limits() (ttft, tpot workload.Limit) {
 // GoalsOf are the limits of a search.
 func (q *Question) GoalsOf() (ttft, tpot workload.Limit) { return q.Goals.limits() }
 
-// Simulates reports whether a search simulates what it finds: a limit is on some share of the requests.
+// Simulates reports whether a limit is a percentile, so that the search must simulate.
 func (q *Question) Simulates() bool {
 	return strings.Contains(q.Goals.TTFT+q.Goals.TPOT, ":")
 }

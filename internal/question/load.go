@@ -37,13 +37,13 @@ type Loaded struct {
 	Visited     *experts.Popularity // how often experts are; nil: not said, all ranks alike
 	Corrected   *fitted.File        // by measured runs; nil: none
 	Shares      []Share             // of a fleet; none: all processors are those of Prefill and Decode
-	// PerHour and Watts are the price and the power of a processor that is not of a fleet; 0: not known.
+	// PerHour and Watts are the price and power of a processor outside a fleet; 0: unknown.
 	PerHour, Watts float64
 
 	named string // format of the weights that the name of a built-in model says
 }
 
-// Load reads the files of a search and checks that all goes together. All problems are reported at once.
+// Load reads the files of a search, checks their consistency and reports all problems at once.
 func (q *Question) Load() (*Loaded, error) {
 	l, err := q.Read()
 	errs := []error{err, q.Check(Plan), q.needed()}
@@ -64,7 +64,7 @@ func (q *Question) Load() (*Loaded, error) {
 // unbounded reports whether the lengths of requests have no longest.
 func (q *Question) unbounded() bool { return strings.HasPrefix(q.Spreading(), "lognormal:") }
 
-// fits refuses requests that are longer than the model takes: no engine would start with such a context, or answer them.
+// fits refuses requests longer than the model's context, which no engine would accept.
 func (l *Loaded) fits() error {
 	longest, most := l.Lengths.MaxFinal(), l.Shape.Positions
 	if l.unbounded() {
@@ -85,7 +85,7 @@ func (l *Loaded) fits() error {
 	return wrong(setting, fmt.Sprintf("%s of %d tokens, input and output, is longer than the %d positions of %s; a model file with a larger max_position_embeddings, as YaRN allows, is accepted", what, longest, most, l.Shape.Name))
 }
 
-// Read reads the model and the systems, and checks that they go with the formats. All problems are reported at once.
+// Read reads the model and systems, checks them against the formats and reports all problems.
 func (q *Question) Read() (*Loaded, error) {
 	l := &Loaded{Question: *q}
 	var errs []error
@@ -216,7 +216,7 @@ func (q *Question) needed() error {
 	return document.Join(errs...)
 }
 
-// Fill completes the lengths of a request by what the model says is cached, and checks that something is left to compute.
+// Fill adds the cached tokens that the model file gives and checks that some are left to compute.
 func (l *Loaded) Fill(n workload.Lengths) (workload.Lengths, error) {
 	n.Cached = max(n.Cached, l.Settings.Cached)
 	if n.Cached >= n.Input {
@@ -261,7 +261,7 @@ func (l *Loaded) readSystem(setting, ref string) (*hardware.System, error) {
 	return s.InNodes(l.GPUsPerNode), nil
 }
 
-// Files are the files that a question reads: names of the model, the systems and lengths, as far as these are files.
+// Files are those that the question reads for its model, systems and lengths.
 func (q *Question) Files() []string {
 	files := q.tables()
 	for _, r := range q.references() {
@@ -272,7 +272,7 @@ func (q *Question) Files() []string {
 	return files
 }
 
-// Watched are the names under which the files of a question are looked for, whether there are any or not.
+// Watched are the names under which the question's files are looked up, whether or not they exist.
 func (q *Question) Watched() (names []string) {
 	note := func(name string) ([]byte, error) {
 		names = append(names, name)
@@ -310,7 +310,7 @@ func (q *Question) tables() []string {
 	return []string{lengths, q.Traffic.Trace, q.Traffic.StepTimes, plan, q.Fitted}
 }
 
-// Find reads what a setting refers to: a file, in the working directory or a folder beside it, or a built-in one.
+// Find reads what a setting refers to: a file, in the working directory or beside, or a built-in.
 func Find(setting, ref string, set catalogue.Set, beside string) (catalogue.File, error) {
 	if ref == "" {
 		return catalogue.File{}, wrong(setting, fmt.Sprintf(missing+"a %s file or a built-in name (\"throughline %ss\" lists them)", set.What, set.What))
@@ -335,7 +335,8 @@ func (l *Loaded) Deployment() deploy.Deployment {
 	}
 }
 
-// longest is so many tokens of the longest request, as far as the model takes them: where lengths have no bound, that is one.
+// longest caps the tokens of the longest request at the model's context, since some length
+// distributions are unbounded.
 func (l *Loaded) longest(tokens int) int {
 	if l.Shape.Positions > 0 {
 		return min(tokens, l.Shape.Positions)

@@ -1,5 +1,5 @@
-// Package question turns words into a deployment and a load: the flags of a command, the cells of a table, the rows of a
-// plan. One table of settings says what can be asked, in which bounds, and by which command.
+// Package question turns words, be they flags, table cells or rows of a plan, into a deployment and
+// a load. One table of settings defines what can be asked, within which bounds, by which command.
 package question
 
 import (
@@ -75,7 +75,7 @@ type Search struct {
 	Rate        float64 // requests per second
 	Top         int     // deployments to rank
 	Pools       int     // pools of either phase to rank by themselves
-	// Price and Power of a processor, in dollars per hour and watts, of all or by kind; empty: not known.
+	// Price is in dollars per hour, Power in watts, per processor or by kind; empty: unknown.
 	Price, Power string
 	Goals        Goals
 }
@@ -140,14 +140,16 @@ func Default() Question {
 }
 
 const (
-	// barePass is what scripts measure that have neither rotary positions nor cache writes, as measure/forward.py by default.
+	// barePass suits scripts that measure neither rotary positions nor cache writes, such as
+	// measure/forward.py by default.
 	barePass = "physical,small-kernels=false"
 	// exchanged is the model whose tokens the libraries of exchanges were measured with.
 	exchanged = "DeepSeek-V3"
 )
 
-// plannedRedundant is the redundant experts that a search tries up to: as many as DeepSeek and SGLang serve the 256 experts of
-// DeepSeek-V3 with (arXiv:2412.19437, section 3.4; lmsys.org/blog/2025-05-05-large-scale-ep).
+// plannedRedundant is the most redundant experts a search tries: as many as DeepSeek and SGLang use
+// for the 256 experts of DeepSeek-V3 (arXiv:2412.19437, section 3.4;
+// lmsys.org/blog/2025-05-05-large-scale-ep).
 const plannedRedundant = 32
 
 // defaults are what commands ask that differ from the others.
@@ -220,8 +222,8 @@ func (q *Question) Spreading() string {
 	return q.Distribution
 }
 
-// Spread is the lengths of requests when they have been drawn: those of prompts that follow what others, or the same
-// conversation, had before.
+// Spread is the lengths of requests as drawn, including prefixes shared with other requests or with
+// earlier turns of the conversation.
 func (q *Question) Spread() (workload.Lengths, error) {
 	n, err := q.Lengths().Spread(q.Spreading())
 	if err != nil {

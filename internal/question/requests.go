@@ -9,8 +9,8 @@ import (
 	"throughline/workload"
 )
 
-// Terms are what a run is asked for: its requests, with the files that they are recorded in, and the limits on what clients see.
-// What is wrong with the words of settings has been told.
+// Terms are the requests of a run, read from any files that record them, and the limits on what
+// clients see. Malformed settings have been reported by then.
 func (q *Question) Terms(given func(setting string) bool) (out workload.Terms, err error) {
 	out.TTFT, _ = workload.ParseLimit(q.Traffic.TTFT)
 	out.TPOT, _ = workload.ParseLimit(q.Traffic.TPOT)
@@ -18,8 +18,8 @@ func (q *Question) Terms(given func(setting string) bool) (out workload.Terms, e
 	return out, err
 }
 
-// ReadTraffic is the requests of the question, with the files that they are recorded in. All requests of a trace are sent unless
-// their number is given, at its own rate unless another is.
+// ReadTraffic reads the requests of the question. A trace is sent in full and at its own rate
+// unless a number or a rate is given.
 func (q *Question) ReadTraffic(given func(setting string) bool) (workload.Traffic, error) {
 	from, n := &q.Traffic, q.Lengths()
 	t := workload.Traffic{

@@ -41,8 +41,8 @@ type plannedRow struct {
 	}
 }
 
-// TakeRow fills the settings that are not given with those of a row of the JSON of a plan: FILE#1 is its first row, FILE#f2
-// the second of its frontier.
+// TakeRow fills the settings not given from a row of a plan's JSON: FILE#1 is its first row,
+// FILE#f2 the second of its frontier.
 func (q *Question) TakeRow(from string, given func(name string) bool) error {
 	file, number, ok := strings.Cut(from, "#")
 	if !ok {
@@ -107,7 +107,7 @@ func (row *plannedRow) tell(words map[string]string) {
 	}
 }
 
-// kinds adds the systems of the pools of the row, where a fleet was asked about: those of its kinds that are called so.
+// kinds adds the systems of the row's pools where the plan was for a fleet, matched by name.
 func (row *plannedRow) kinds(words map[string]string, beside string) error {
 	l := Loaded{Question: Question{Search: Search{Fleet: words["pool"]}, Beside: beside}}
 	if l.Fleet == "" {
@@ -129,8 +129,7 @@ func (row *plannedRow) kinds(words map[string]string, beside string) error {
 	return nil
 }
 
-// readRow reads a row of a plan: its number, or f and its number on the frontier.
-// PlannedWords are the deployments of the ranked rows of the JSON of a plan, each in the words of estimate.
+// PlannedWords are the deployments of a plan's ranked rows, each in the words of estimate.
 func PlannedWords(src []byte) ([]map[string]string, error) {
 	var doc planned
 	if err := json.Unmarshal(src, &doc); err != nil {

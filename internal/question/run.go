@@ -17,8 +17,8 @@ import (
 
 // Measurement is what a row of a table of measured runs says besides its deployment and its load.
 type Measurement struct {
-	// Tabled: a row of a table of runs. Its server could run what it says; experts whose sizes it does not say are cut like the rest, and
-	// those of a dense model are of no account.
+	// Tabled: the question is a row of a table of runs, so its server is known to run. Experts
+	// without sizes are cut like the rest, and those of a dense model are ignored.
 	Tabled bool
 	// Started: the servers were measured, so that they did hold a request.
 	Started   bool
@@ -36,7 +36,7 @@ type Measurement struct {
 // Runs are the rows of tables of measured runs, which are no command.
 const Runs = end << 1
 
-// ofRuns are settings that only rows of measured runs have: what servers were told, and how the benchmark went.
+// ofRuns are settings that only measured runs have: server options and how the benchmark ran.
 var ofRuns = []Setting{
 	{Name: "instances", Aliases: []string{"replicas"}, For: Runs, Low: 1, High: mostParts, Optional: true,
 		Doc: "servers that share the clients", Ref: func(q *Question) any { return &q.Measurement.Instances }},
@@ -108,8 +108,8 @@ var runSettings = func() (out []runSetting) {
 	return out
 }()
 
-// OfRun reads a row of a table of measured runs into a question: cells by the names of settings, or the other names that tables have for
-// them. The error holds all that is wrong with the row, by column.
+// OfRun reads a row of measured runs into a question, by the names of settings or their aliases in
+// tables. The error lists everything wrong with the row, by column.
 func OfRun(base Question, cell func(column string) string) (Question, error) {
 	q := base
 	r := runReader{cell: cell}
@@ -143,7 +143,8 @@ func OfRun(base Question, cell func(column string) string) (Question, error) {
 	return q, document.Join(r.problems...)
 }
 
-// FittedBy are the lengths by which fits are known: the means, unless the row of a run does not say how they are spread.
+// FittedBy are the lengths that identify fits: the means, or the nominal lengths if the row does
+// not say how lengths are spread.
 func (q *Question) FittedBy(means workload.Lengths) workload.Lengths {
 	if q.Nominal {
 		return workload.Lengths{Input: q.Input, Output: q.Output}
@@ -209,7 +210,7 @@ func wholeNumber(text string) string {
 	return text
 }
 
-// divided is the value of an option under an engine's own name, of which some mean all data-parallel ranks of a server by it:
+// divided is a setting per data-parallel rank. Some engine options count for the whole server:
 // max-running-requests is SGLang's, max_running_requests the setting of each rank.
 func (r *runReader) divided(column, text string) string {
 	n, err := strconv.Atoi(text)

@@ -14,7 +14,7 @@ import (
 	"throughline/workload"
 )
 
-// Setting is one thing that can be asked: a flag of commands, a column of a table, a key of the JSON of a plan.
+// Setting is one thing that can be asked: a flag, a table column or a key in a plan's JSON.
 type Setting struct {
 	Name    string
 	Short   string   // one letter, for a flag
@@ -37,7 +37,7 @@ type Setting struct {
 	Also    map[string]string  // other words for choices, such as those of rows of a plan
 
 	For Command
-	// Apart: of the command as a whole, such as a file it reads; no column of a table, no word of a plan.
+	// Apart: belongs to the whole command, like an input file; no table column or plan word.
 	Apart bool
 	Ref   func(*Question) any // a pointer to the value
 	Idle  reason              // why it has no effect beside the others; nil: it always has one
@@ -124,8 +124,7 @@ func Lookup(of Command, name string) (*Setting, bool) {
 	return nil, false
 }
 
-// Column finds a setting of a table of deployments by its name, or one of its other names; whether words are joined by dashes or lines
-// does not matter.
+// Column finds a setting of a table by name or alias, treating dashes and underscores alike.
 func Column(of Command, name string) (*Setting, bool) {
 	dashes := func(name string) string {
 		return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")
@@ -142,7 +141,7 @@ func Column(of Command, name string) (*Setting, bool) {
 	return nil, false
 }
 
-// Named takes note of the name by which a setting was given: one that only one engine understands chooses it, or is wrong with another.
+// Named lets an engine's own name for a setting select that engine; with another it is an error.
 func (q *Question) Named(name string) error {
 	only := engine.OnlyOf(name)
 	switch {
@@ -261,7 +260,7 @@ func (s *Setting) Set(q *Question, text string) error {
 	return s.allowed(v.String())
 }
 
-// plainly is a text with the choices in it as they are written here: in any case, by another word, or as the start of a value.
+// plainly restores the spelling of choices given in another case, by synonym or before a colon.
 func (s *Setting) plainly(text string) string {
 	if s.List != "" {
 		return text
@@ -305,7 +304,7 @@ const (
 	seconds      = "s"
 )
 
-// check reports a value that is out of bounds or none of the choices. What is not given is not wrong.
+// check reports a value that is out of bounds or not a choice; missing values pass.
 func (s *Setting) check(q *Question) error {
 	v := s.value(q)
 	switch v.Kind() {
@@ -447,7 +446,7 @@ func Numbers(text string) []int {
 	return out
 }
 
-// Words are the settings of some commands that have a value, as text: another command can be asked the same with them.
+// Words are the settings that have a value, as text, so that another command can be asked the same.
 func (q Question) Words(of Command) map[string]string {
 	if q.Context == 0 {
 		n := q.Lengths()

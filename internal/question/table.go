@@ -14,7 +14,7 @@ import (
 	"throughline/workload"
 )
 
-// Bounds of numbers: far beyond what anyone deploys, far from any overflow, and within what a search holds in memory.
+// Bounds are far beyond any deployment, yet avoid overflow and fit the memory of a search.
 const (
 	mostTokens       = 1_000_000_000
 	mostParts        = 1_000_000 // ranks, stages, replicas

@@ -9,8 +9,8 @@ import (
 	"throughline/workload"
 )
 
-// Traffic is what is asked about requests, besides their lengths, and how a simulation schedules them. In closed form their
-// means count. Numbers that are 0 are as the engine has them.
+// Traffic is what is asked about requests besides their lengths, and how a simulation schedules
+// them. The closed form uses means. A number of 0 stands for the engine's default.
 type Traffic struct {
 	deploy.Told // what servers are told in place of what their engine has by itself
 
@@ -41,8 +41,8 @@ type Traffic struct {
 	TimelineEvery float64 // seconds
 }
 
-// Service is the question of the deployment that traffic runs through: which engine, told what, for requests of these
-// lengths on average. Batches are those that come: the smallest stands for them, which two micro-batches need two sequences for.
+// Service is the question for the deployment that serves the traffic, at these mean lengths. Its
+// batch is the smallest possible, since arrivals decide; two micro-batches need two sequences.
 func (q *Question) Service(n workload.Lengths) Question {
 	out := *q
 	out.Input, out.Output, out.Distribution, out.Batch = n.Input, n.Output, "", 1

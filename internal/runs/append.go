@@ -16,7 +16,7 @@ import (
 // needed are columns without which a row says nothing that can be predicted.
 var needed = []string{"model", "system", "isl", "osl", "concurrency"}
 
-// Header is the columns of a table that a row is to be appended to; those of a new one where there is none.
+// Header is the columns of the table to append to, or the default ones if there is no table yet.
 func Header(name string) (header []string, exists bool, err error) {
 	f, err := os.Open(name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -47,7 +47,7 @@ func Header(name string) (header []string, exists bool, err error) {
 	return header, true, nil
 }
 
-// Append adds a row to a table, which it begins where there is none. It returns what the table has no column for.
+// Append adds a row, creating the table if needed, and returns what the table has no column for.
 func Append(name string, row map[string]string) (lost []string, err error) {
 	header, exists, err := Header(name)
 	if err != nil {

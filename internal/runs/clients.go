@@ -13,8 +13,8 @@ var EngineNames = map[string]string{
 	"llm-d(vllm)": "vllm", "vllm-ascend": "vllm", "vllm-tpu": "vllm",
 }
 
-// An aggregate is the agg_*.json of InferenceX: utils/process_result.py of SemiAnalysisAI/InferenceX writes times in seconds, and the
-// deployment that was measured.
+// An aggregate is the agg_*.json of InferenceX, with times in seconds and the measured deployment,
+// as written by utils/process_result.py of SemiAnalysisAI/InferenceX.
 func isAggregate(result map[string]any) bool {
 	_, hardware := result["hw"]
 	_, clients := result["conc"]
@@ -64,8 +64,9 @@ func aggregate(result map[string]any) (map[string]any, map[string]string) {
 	return out, row
 }
 
-// An export is the profile_export_aiperf.json of aiperf or the profile_export_genai_perf.json of genai-perf before it: blocks of
-// statistics, and the settings of the client (tests/test_exporters/test_json_exporter.py of triton-inference-server/perf_analyzer).
+// An export is the profile_export_aiperf.json of aiperf or the profile_export_genai_perf.json of
+// its predecessor genai-perf: blocks of statistics and the client's settings
+// (tests/test_exporters/test_json_exporter.py of triton-inference-server/perf_analyzer).
 func isExport(result map[string]any) bool {
 	for name := range exportedTimes {
 		if _, ok := result[name].(map[string]any); ok {
@@ -75,7 +76,8 @@ func isExport(result map[string]any) bool {
 	return false
 }
 
-// exportedTimes are its blocks of times, by the names of others. The time between tokens is that of a request over its tokens.
+// exportedTimes maps its blocks of times to usual names. Its inter-token latency is averaged over a
+// request, so it is a TPOT.
 var exportedTimes = map[string]string{"time_to_first_token": "ttft", "inter_token_latency": "tpot", "request_latency": "e2el"}
 
 // milliseconds of its units.

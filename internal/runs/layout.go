@@ -9,8 +9,9 @@ import (
 // Server is how the ranks of a server share attention and experts; TP is 0 where it is not said.
 type Server struct{ TP, DP, EP int }
 
-// ServerOf reads a server as benchmarks write it that count all ranks of a server as tp, which data-parallel attention cuts: columns tp, dp, ep,
-// dp_attention, workers and gpus, those of a pool behind its prefix. Wide: experts are spread over all ranks.
+// ServerOf reads a server from benchmarks that count all its ranks as tp, which data-parallel
+// attention then divides. The columns are tp, dp, ep, dp_attention, workers and gpus, after the
+// prefix of a pool. Wide: experts are spread over all ranks.
 func ServerOf(cell func(column string) string, prefix string, wide bool) Server {
 	count := func(column string) int {
 		n, _ := strconv.Atoi(cell(prefix + column))
@@ -37,7 +38,7 @@ func ServerOf(cell func(column string) string, prefix string, wide bool) Server 
 	return s
 }
 
-// Cells are the sizes as cells by column; experts that are not spread further are cut by what is left.
+// Cells writes the sizes by column; what ep leaves of the ranks becomes moe_tp.
 func (s Server) Cells(prefix string, into map[string]string) {
 	for name, n := range map[string]int{"tp": s.TP, "dp": s.DP, "ep": s.EP, "moe_tp": max(1, s.TP*s.DP/max(1, s.EP))} {
 		into[prefix+name] = strconv.Itoa(n)

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// figures are the columns of what clients saw, and their keys in result files of sglang.bench_serving, bench and vLLM's bench
-// serve, which names whole requests otherwise.
+// figures are the columns of what clients saw, with their keys in result files of
+// sglang.bench_serving, bench and vLLM's bench serve, which has another name for whole requests.
 var figures = func() (out []struct{ column, keys string }) {
 	for _, f := range []struct{ column, keys string }{{"ttft", "ttft"}, {"tpot", "tpot"}, {"itl", "itl"}, {"e2e", "e2e_latency e2el"}} {
 		for _, of := range [][2]string{{"mean", "mean"}, {"p50", "median"}, {"p99", "p99"}} {
@@ -30,7 +30,7 @@ var ErrNone = errors.New("none of the keys of a result file of throughline bench
 
 // Columns of what a result file says besides those of Columns.
 const (
-	// ServedModel is the model by the name that the client asked for, which the server has given it.
+	// ServedModel is the model name that the client asked for, which the server chose.
 	ServedModel = "served_model"
 	// UnderWay is the requests under way on average, by Little's law.
 	UnderWay = "under_way"
@@ -83,8 +83,8 @@ func Of(result map[string]any) (map[string]string, error) {
 	return out, nil
 }
 
-// lengths are those of prompts and outputs: as they were drawn, where the file says that, else the means of what was sent and came
-// back. Means do not tell how lengths were spread.
+// lengths are those of prompts and outputs as drawn if the file has them, else the means of what
+// was sent and received. Means do not tell how lengths were spread.
 func lengths(out map[string]string, text func(...string) string, number func(...string) float64) {
 	dataset := strings.ToLower(text("dataset_name"))
 	drawn := dataset == "" || strings.HasPrefix(dataset, "random") // others have the options of random as well, at their defaults
@@ -114,11 +114,12 @@ func lengths(out map[string]string, text func(...string) string, number func(...
 	}
 }
 
-// ShareGPT is how lengths of that collection are spread, which bench_serving of SGLang takes by default. Prompts of openchat_sharegpt4
-// have a median of 1730 tokens and a 90th percentile of 5696: e^(1.28·0.93) times as many (Sarathi-Serve, arXiv 2403.02310, table 2).
+// ShareGPT is the length spread of that dataset, the default of SGLang's bench_serving. Prompts of
+// openchat_sharegpt4 have a median of 1730 tokens and a 90th percentile of 5696: e^(1.28·0.93)
+// times as many (Sarathi-Serve, arXiv 2403.02310, table 2).
 const ShareGPT = "lognormal:0.93"
 
-// Spread is how lengths are spread that are drawn from a share of the nominal ones up to all of them.
+// Spread is the distribution of lengths drawn between a share of the nominal ones and all of them.
 func Spread(ratio string) string {
 	if v, err := strconv.ParseFloat(ratio, 64); err == nil && v >= 1 {
 		return "fixed"
@@ -126,7 +127,7 @@ func Spread(ratio string) string {
 	return "uniform:" + ratio
 }
 
-// latency is the mean time of a whole request in ms, which some clients write only as its parts; 0: not known.
+// latency is the mean time of a whole request in ms, summed from its parts if needed; 0: unknown.
 func latency(out map[string]string) float64 {
 	number := func(column string) float64 { v, _ := strconv.ParseFloat(out[column], 64); return v }
 	if v := number("e2e_mean_ms"); v > 0 {
@@ -139,8 +140,8 @@ func latency(out map[string]string) float64 {
 	return 0
 }
 
-// named is a result in the keys of sglang.bench_serving and vLLM's bench serve, whoever wrote it, and what it says of the deployment, by
-// column.
+// named converts any client's result to the keys of sglang.bench_serving and vLLM's bench serve,
+// and returns what it says of the deployment by column.
 func named(result map[string]any) (map[string]any, map[string]string) {
 	switch {
 	case isAggregate(result):
@@ -202,8 +203,8 @@ func results(src []byte) ([]map[string]any, error) {
 	return list, nil
 }
 
-// withoutInfinities is JSON as Python writes it (sglang.bench_serving has "request_rate": Infinity), with null in the place of what JSON
-// does not have. Strings stay as they are.
+// withoutInfinities replaces what Python writes but JSON lacks with null, leaving strings alone:
+// sglang.bench_serving has "request_rate": Infinity.
 func withoutInfinities(src []byte) []byte {
 	out := make([]byte, 0, len(src))
 	for i := 0; i < len(src); {

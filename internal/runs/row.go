@@ -12,8 +12,8 @@ import (
 	"throughline/internal/document"
 )
 
-// Row is one run of a file, by the names of columns. Of the results of a result file it is the last, the one at a place, or the last with
-// a tag; of the rows of a table it is the first, or the one at a place.
+// Row is one run of a file, by column. From a result file it is the last run, the one at a
+// position, or the last with a tag; from a table it is the first row or the one at a position.
 func Row(name, which string) (map[string]string, error) {
 	f, err := csvfile.Open(name)
 	if err != nil {
@@ -68,8 +68,8 @@ func tableRow(name, which string, f io.Reader) (map[string]string, error) {
 	return out, nil
 }
 
-// Names are the columns of a header by the names that are looked for: those of the sheet of raw data in lower case, as "num_gpus" for
-// "Num GPUs".
+// Names are the columns of a header as they are looked up: those of the raw data sheet become lower
+// case, such as "num_gpus" for "Num GPUs".
 func Names(header []string) []string {
 	out := make([]string, len(header))
 	for i, name := range header {
@@ -111,7 +111,7 @@ func choose(list []map[string]any, which string) (map[string]any, error) {
 	return nil, errors.New("tag: " + document.NotOneOf(which, tags))
 }
 
-// sheetRow is a result that has the columns of the sheet of raw data, in lower case; nil: it has not.
+// sheetRow is a result in the columns of the raw data sheet, in lower case; nil: it is in others.
 func sheetRow(result map[string]any) map[string]string {
 	_, framework := result["framework"]
 	_, gpu := result["gpu"]

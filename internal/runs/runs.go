@@ -1,5 +1,5 @@
-// Package runs turns what load generators measured into rows of a table of serving runs: what was asked, what clients saw, and
-// the deployment that was measured, which their result files do not say.
+// Package runs turns results of load generators into rows of a table of serving runs: what was
+// asked, what clients saw, and the deployment, which result files do not give.
 package runs
 
 import (
@@ -14,7 +14,7 @@ import (
 	"throughline/internal/document"
 )
 
-// settings are what is said of a deployment, by the names of settings, and the columns that hold it.
+// settings maps what is said of a deployment, by setting, to the columns that hold it.
 var settings = []struct{ name, column string }{
 	{"model", "model"}, {"system", "system"}, {"engine", "engine"}, {"tp", "tp"}, {"pp", "pp"}, {"dp", "dp"}, {"ep", "ep"}, {"moe-tp", "moe_tp"},
 	{"replicas", "replicas"}, {"weights", "precision"}, {"cache", "kv_cache"}, {"step-tokens", "step_tokens"}, {"max-running-requests", "max_running_requests"},

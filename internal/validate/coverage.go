@@ -75,7 +75,7 @@ func Share(x float64) string {
 	return fmt.Sprintf("%.0f%%", 100*x)
 }
 
-// Fewest and Most are the shares of a level or a third that bands which hold four in five may hold by chance.
+// Fewest and Most bound the share inside that 80% bands may reach by chance, overall or per third.
 const Fewest, Most = 0.75, 0.88
 
 // held reports whether a level and each third of its bands hold as many as they should.
@@ -91,14 +91,14 @@ func (c *Coverage) Outside() (n int) {
 	return n
 }
 
-// enoughForThirds is the rows from which on thirds of them say something, EnoughToJudge those from which on bands must hold.
+// Thirds mean little below enoughForThirds rows; from EnoughToJudge rows on, bands must hold.
 const (
 	enoughForThirds = 30
 	EnoughToJudge   = 100
 )
 
-// Covered is the coverage of samples by quantity and level, whose bands are in the samples. Bands are compared with those of
-// the same list only: whatever one set of widths has judged is a list.
+// Covered measures coverage by quantity and level. Bands are compared only within a list, because
+// each list was judged with its own set of widths.
 func Covered(lists ...[]Sample) (out []Coverage) {
 	type cell struct {
 		q estimate.Quantity
@@ -153,8 +153,8 @@ func coverage(parts [][]Sample) (c Coverage) {
 	return c
 }
 
-// addThirds adds how many samples of a list lie inside, by the third of their bands. Samples of one band are in no order: the
-// thirds that they reach into get their part of them, as if in every order.
+// addThirds counts the samples inside, by third of band width. Samples of equal width have no
+// order, so the thirds they straddle share them proportionally.
 func addThirds(list []Sample, inside, rows *[3]float64) {
 	slices.SortFunc(list, func(a, b Sample) int { return cmp.Compare(a.Band, b.Band) })
 	third := float64(len(list)) / 3

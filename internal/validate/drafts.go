@@ -35,7 +35,7 @@ type DraftGain struct {
 	Measured, Predicted float64 // time without drafts over time with them
 }
 
-// DraftGains are the pairs of runs that differ in drafts alone. Of runs that differ in nothing, as by version, the medians count.
+// DraftGains pairs runs that differ only in drafts, using medians over otherwise identical runs.
 func (r *Report) DraftGains() []DraftGain {
 	type side struct{ measured, predicted []float64 }
 	sides := map[string]*[2]side{}

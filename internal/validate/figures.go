@@ -33,7 +33,8 @@ func (a *answer) requests() float64 {
 // servingFigure is a number that tables of serving runs have.
 type servingFigure struct {
 	name string
-	// columns are its names in tables, best first; the prediction stands under out, or that of the table behind "predicted_".
+	// columns are its names in tables, best first. The prediction goes under out, or if that is
+	// empty under the table's own name prefixed with "predicted_".
 	columns []string
 	out     string
 	// simulated: the closed form does not have it.
@@ -55,7 +56,7 @@ var times = []struct {
 	{"ITL", []string{"itl"}, func(r *simulate.Record) *simulate.Distribution { return &r.ITL }, nil},
 }
 
-// servingFigures are the figures of serving runs: the means of TTFT and TPOT first, their medians, and the rest.
+// servingFigures lists mean TTFT and TPOT first, then their medians, then the rest.
 var servingFigures = func() []servingFigure {
 	const ms = 1e3
 	var out []servingFigure
@@ -160,8 +161,8 @@ func (f *servingFigure) unclear(of func(string) string) string {
 	return ""
 }
 
-// fill puts what was predicted into the figures of a row that have no reason against it: of those that were not measured,
-// the means of TTFT and TPOT.
+// fill sets the predictions of figures that have no reason against one. Of figures that were not
+// measured, only mean TTFT and TPOT are predicted.
 func fill(row *Row, figures []servingFigure, a *answer) {
 	for i := range row.Figures {
 		f := &row.Figures[i]

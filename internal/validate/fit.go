@@ -21,8 +21,9 @@ import (
 // part is one number that measured runs may correct.
 type part struct {
 	name string
-	// width is how far it is off where nothing is measured, as a standard deviation: of scales that of their logarithm, of
-	// times in seconds. The first three were chosen across deployments (OnePoint); stalls of cold servers take seconds.
+	// width is the standard deviation expected without measurements: of the logarithm for scales,
+	// in seconds for times. The first three were chosen across deployments (OnePoint); stalls of
+	// cold servers take seconds.
 	width float64
 	ref   func(*deploy.Fit) *float64
 	scale bool
@@ -39,7 +40,7 @@ var parts = []part{
 // The places of prefill, first-token and first-wave.
 const prefillPart, firstPart, wavePart = 1, 2, 3
 
-// Noise of a measured run, relative: of repeats of the same run with other settings that tables do not say.
+// Relative noise of a measured run, from repeats that differ in settings the tables do not give.
 const (
 	tokenNoise = 0.05
 	firstNoise = 0.1
@@ -110,8 +111,8 @@ type Fitter struct {
 	*servingPredictor
 	Widths Widths
 	whole  bool // all figures of a run are targets
-	// simulates: some figures of the table are not in closed form. Means still are, as in all commands, unless the first wave is
-	// corrected, which a mean and a median of one simulation tell.
+	// simulates: some figures of the table have no closed form. Means still use it, unless the
+	// first wave is corrected, which takes a mean and a median from one simulation.
 	simulates, wave bool
 }
 
@@ -128,7 +129,7 @@ func (f *Fitter) Predicted(p *FitPoint, fit deploy.Fit) ([]float64, error) {
 	return out, nil
 }
 
-// seen is what clients see of a run: without what an answer says besides, of which a fit asks for hundreds.
+// seen returns only what clients see, because a fit needs hundreds of these.
 func (f *Fitter) seen(r *servingRun) (answer, error) {
 	if r.rate() > 0 || f.asked.BySimulation || f.simulates {
 		return f.answer(r, f.simulates)
@@ -137,7 +138,7 @@ func (f *Fitter) seen(r *servingRun) (answer, error) {
 	return answer{closed: &seen, output: float64(r.Load.Lengths.Output), gpus: float64(r.Served.Procs())}, err
 }
 
-// residuals are how many standard deviations the targets of runs are off under a fit, and its parts from no correction.
+// residuals are the errors of the targets and the sizes of the corrections, in standard deviations.
 func (f *Fitter) residuals(points []*FitPoint, x []float64) ([]float64, error) {
 	var out []float64
 	fit := f.Widths.at(x)
@@ -153,11 +154,12 @@ func (f *Fitter) residuals(points []*FitPoint, x []float64) ([]float64, error) {
 	return append(out, x...), nil
 }
 
-// Fit is the most likely correction: the least sum of the squares of what measurements and parts are off, by steps of Gauss
-// and Newton, each as far as it helps.
+// Fit finds the most likely correction: damped Gauss-Newton steps minimize the squared errors of
+// the measurements plus the squared sizes of the corrections.
 func (f *Fitter) Fit(points []*FitPoint) (deploy.Fit, error) {
 	starts := [][]float64{make([]float64, len(parts))}
-	// What a request meets jumps as it comes later than a step, and medians do as the first requests pass them.
+	// Latencies jump once a request arrives too late for a step, and medians jump once the first
+	// requests pass them, so the search also starts beyond those jumps.
 	for _, k := range []int{firstPart, wavePart} {
 		if f.Widths[k] > 0 {
 			late := make([]float64, len(parts))
@@ -233,7 +235,8 @@ func (f *Fitter) descend(points []*FitPoint, x []float64) (deploy.Fit, float64, 
 	return f.Widths.at(x), squares(r), err
 }
 
-// nudged moves parts one by one, where slopes lead no further: predictions have kinks, where one prompt more fits into a step.
+// nudged moves one part at a time where slopes no longer help: predictions have kinks where one
+// more prompt fits into a step.
 func (f *Fitter) nudged(points []*FitPoint, x, r []float64) (at, off []float64, better bool, err error) {
 	for _, size := range []float64{0.1, 0.03, 0.01} {
 		for k := range parts {
@@ -263,8 +266,8 @@ func squares(list []float64) (sum float64) {
 	return sum
 }
 
-// newton is the way to the least squares of residuals with these slopes: (JᵀJ) way = −Jᵀr, by elimination. Every part has a
-// residual of its own, so that no pivot is 0; a part without slopes stays.
+// newton solves (JᵀJ) step = −Jᵀr by elimination. Every part has a residual of its own, so no pivot
+// is 0, and a part without slopes stays put.
 func newton(slopes [][]float64, r []float64) []float64 {
 	n := len(slopes)
 	m := make([][]float64, n)
@@ -399,7 +402,7 @@ func NewFitter(ctx context.Context, q question.Question) *Fitter {
 	return &Fitter{servingPredictor: newServingPredictor(ctx, q, Trial{Simulated: Nothing})}
 }
 
-// Rows are the runs of a table that have both times and clients who wait for their answers; nil for other rows.
+// Rows reads the runs of a table that have both times and closed-loop clients; others are nil.
 func (f *Fitter) Rows(name string, src io.Reader) (out []*FitPoint, err error) {
 	check := func(header []string) error {
 		f.figures, _ = presentFigures(header)
@@ -482,7 +485,7 @@ func Identity(d *deploy.Deployment) string {
 	return strings.Join(words, ", ")
 }
 
-// fitFigures are what runs are fitted to: the later ones where a run has none of the earlier ones that say the same.
+// fitFigures are the targets of a fit; in each list, later names replace missing earlier ones.
 var fitFigures = [][]string{{"TTFT"}, {"TTFT p50"}, {"TPOT", "ITL"}, {"TPOT p50", "ITL p50"}}
 
 func fits(figure string) bool {

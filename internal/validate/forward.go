@@ -13,10 +13,10 @@ import (
 	"throughline/internal/question"
 )
 
-// Forward predicts a table of whole forward passes: columns kind (prefill or decode, and behind _ how it was measured), model, params (b sequences of s
-// tokens, and for one rank of a group tp), time_ms. Model files are looked up from the working directory, then beside the
-// table. The passes are those of one process: the weights, cache and
-// communication of base apply, the collectives of a rank are left out.
+// Forward predicts a table of whole forward passes of one process, with columns kind (prefill or
+// decode, then _ and how it was measured), model, params (b sequences of s tokens, and tp for one
+// rank of a group) and time_ms. Model files are looked up in the working directory, then beside the
+// table. Weights, cache and communication come from base; a rank's collectives are left out.
 func Forward(ctx context.Context, name string, src io.Reader, base question.Question) (*Report, error) {
 	e := point.NewEstimator()
 	// What is wrong with the flags is wrong for every row.

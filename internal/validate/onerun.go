@@ -15,7 +15,8 @@ import (
 	"throughline/workload"
 )
 
-// OneRun is a measured run, read and predicted as a row of validate serving is, for those who ask what would change the prediction.
+// OneRun is a measured run, read and predicted like a row of validate serving, so that callers can
+// ask what would change the prediction.
 type OneRun struct {
 	Loaded     *question.Loaded
 	Deployment deploy.Deployment
@@ -27,7 +28,7 @@ type OneRun struct {
 	ctx context.Context
 }
 
-// ReadRun reads a run from its cells by column. What the question says besides its deployment and lengths is as in all rows.
+// ReadRun reads a run from its cells by column; q supplies what applies to every row.
 func ReadRun(ctx context.Context, cells map[string]string, q question.Question) (*OneRun, error) {
 	if err := checkServing(&q); err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func ReadRun(ctx context.Context, cells map[string]string, q question.Question) 
 	return out, nil
 }
 
-// Predict is what clients see of the run if its deployment, clients and rate were others: by the simulation at a rate, else in closed form.
+// Predict answers for another deployment, load or rate: simulated at a rate, else in closed form.
 func (r *OneRun) Predict(d *deploy.Deployment, load workload.Load, rate float64) (serving.Prediction, error) {
 	if rate == 0 {
 		return r.run.Predictor.Predict(d, load)

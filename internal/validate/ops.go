@@ -14,8 +14,8 @@ import (
 	"throughline/internal/measurement"
 )
 
-// Ops predicts a table of kernels, in any of the schemas that package measurement reads. Where the system has a calibrated
-// model of a kernel that is used, otherwise the roofline, for which a table must have the columns flops and bytes.
+// Ops predicts a table of kernels in any schema that package measurement reads. Kernels without a
+// calibrated model use the roofline, which needs the columns flops and bytes.
 func Ops(ctx context.Context, name string, src io.Reader, s *hardware.System) (*Report, error) {
 	var parse func([]string) ([]measurement.Row, error)
 	timeAt := -1
@@ -62,7 +62,7 @@ func Ops(ctx context.Context, name string, src io.Reader, s *hardware.System) (*
 
 var opsColumns = []string{"kind", "dtype", "params", "time_us"}
 
-// opsGroup is the rows that are summed up together: a kind of kernel and number type as they are written, and the software
+// opsGroup is the summary group of a row: kernel kind and number type as written, plus the software
 // where the table names it.
 func opsGroup(r *measurement.Row, get func(string) string) string {
 	if kind := get("kind"); kind != "" {

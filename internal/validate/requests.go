@@ -47,7 +47,7 @@ type RunMetric struct {
 	Measured, Predicted float64
 }
 
-// Error is that of the prediction, as a share of what was measured; with nothing measured, 0 or not a number.
+// Error is relative to the measured value; if that is 0, the error is 0 or NaN.
 func (m *RunMetric) Error() float64 {
 	if m.Measured == m.Predicted {
 		return 0
@@ -90,7 +90,7 @@ type recordedStep struct {
 	pairs      float64
 }
 
-// Requests replays the runs of a folder: runs.csv, requests.csv, steps.csv and step_times.csv, plain or packed.
+// Requests replays a folder of runs.csv, requests.csv, steps.csv and step_times.csv, maybe packed.
 func Requests(ctx context.Context, dir string, o RequestsOptions) (*RequestsReport, error) {
 	if !slices.Contains(question.StepSources, o.Steps) {
 		return nil, fmt.Errorf("steps: %s", document.NotOneOf(o.Steps, question.StepSources))
@@ -270,8 +270,7 @@ func (r *RequestsReport) WriteSteps(w io.Writer) error {
 
 func cellNumber(v float64) string { return strconv.FormatFloat(v, 'g', 7, 64) }
 
-// readRuns reads what the steps are to be made of. Requests and steps of runs that runs.csv does not list are left out, and these
-// runs counted.
+// readRuns reads what the chosen steps need; it skips and counts runs missing from runs.csv.
 func readRuns(dir, steps string) (runs []*engineRun, unlisted int, err error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, 0, fmt.Errorf("%s: is no folder; name one with runs.csv, requests.csv and steps.csv, plain or .gz", dir)
@@ -493,8 +492,8 @@ func readTable(dir, name string, needed []string, each func(*cells)) error {
 	return document.Join(errs...)
 }
 
-// Spread is the median and the 90th percentile over runs of the absolute error of a metric, in percent, and the number of
-// runs that have it.
+// Spread is the median and the 90th percentile of a metric's absolute error in percent, and the
+// number of runs that have it.
 func (r *RequestsReport) Spread(metric string) (median, high float64, runs int) {
 	var all []float64
 	for i := range r.Metrics {

@@ -17,8 +17,8 @@ import (
 	"throughline/serving/simulate"
 )
 
-// The recorded engine captured graphs of these batches, and of these tokens where a step has prompts: steps are filled up
-// to the next of them (README of the recorded runs).
+// The recorded engine captured graphs for these batches, and for these token counts in steps with
+// prompts; steps are padded to the next one (README of the recorded runs).
 var (
 	graphBatches = []int{1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256}
 	graphTokens  = []int{16, 32, 64, 96, 128, 160, 192, 224, 256, 320, 384, 448, 512}
@@ -92,8 +92,8 @@ func (t *runTimer) table(model string) (simulate.Times, error) {
 	return table, nil
 }
 
-// own is the times that the estimate gives, one processor of a system serving the model: one of the catalogue, or a file
-// beside the runs. Nothing is taken from these.
+// own estimates step times for one processor serving the model, which is in the catalogue or in a
+// file beside the runs. No measured time goes into it.
 func (t *runTimer) own(model string) (simulate.Times, error) {
 	if beside := filepath.Join(t.dir, model+".json"); isRegular(beside) {
 		model = beside
@@ -146,11 +146,10 @@ type scaled struct {
 
 func (s *scaled) Seconds(w *simulate.Work) float64 { return s.factor[w.Kind()] * s.Times.Seconds(w) }
 
-// turnaround is the longest pause between two steps that is still the host's: beyond it the engine had nothing to do.
+// turnaround is the longest pause between steps due to the host; beyond it the engine is idle.
 const turnaround = 1e-3
 
-// scaledTo is times scaled to what the steps of a run took, the host included: all steps of a kind by one factor, so that
-// their sum is right.
+// scaledTo scales all steps of a kind by one factor, to match their sum in the run, host included.
 func scaledTo(run *engineRun, times simulate.Times) (simulate.Times, error) {
 	var measured, predicted [256]float64
 	for i := range run.steps {

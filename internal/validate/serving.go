@@ -26,8 +26,8 @@ import (
 	"throughline/workload"
 )
 
-// servingColumns must be there, under any of their names. The sizes of a layout are needed by the mode of a row, and measured times where
-// errors are asked for.
+// servingColumns are required, under any of their names. The mode of a row decides which layout
+// sizes it needs; measured times are needed only where errors are asked for.
 var servingColumns = []string{"model", "system", "isl", "osl", "concurrency"}
 
 // Depth is what is simulated, which takes longer than the closed form.
@@ -46,9 +46,9 @@ type Trial struct {
 	Tune func(engine string, s *deploy.Scheduling)
 }
 
-// Serving predicts a table of serving runs: the mean time to the first token and per output token of every row, in closed
-// form unless the question asks for the simulation, and what else a row has, percentiles by the simulation. What the question
-// says of the system and of the distribution of lengths takes the place of what the rows say.
+// Serving predicts mean TTFT and TPOT for every row of a table of serving runs, in closed form
+// unless q asks for the simulation, plus the other figures a row has; percentiles are simulated.
+// The system and length distribution of q override those of the rows.
 func Serving(ctx context.Context, name string, src io.Reader, q question.Question) (*Report, error) {
 	return Trial{}.Serving(ctx, name, src, q)
 }
@@ -92,8 +92,8 @@ func (p *servingPredictor) checkHeader(header []string) error {
 	return nil
 }
 
-// SameModel refuses a run of another model than the one that is asked for. Names are those of built-in models, whatever
-// organisation, training or format they are given with; a name that only a server knows says nothing.
+// SameModel refuses a run of a model other than the one asked for. Built-in models are recognized
+// whatever organisation, training or format the name carries; unknown names are accepted.
 func SameModel(asked, served string) error {
 	is, known := model.Catalogue.Name(asked)
 	was, named := model.Catalogue.Name(served)
@@ -280,8 +280,8 @@ func (p *servingPredictor) read(cell func(string) string) (*servingRun, error) {
 	return run, nil
 }
 
-// serve is what clients see of a run. Servers that were measured, so that they did start, take all the memory there is where the table
-// does not say their share and one request does not fit into what they take by themselves.
+// serve is what clients see of a run. A measured server did start, so if one request does not fit
+// and the table gives no memory share, it is assumed to use all memory.
 func (p *servingPredictor) serve(q question.Question) (*point.Answer, error) {
 	a, err := p.estimator.Serve(&q)
 	switch {
@@ -296,7 +296,7 @@ func (p *servingPredictor) serve(q question.Question) (*point.Answer, error) {
 	return a, nil
 }
 
-// mostUnsized is the GPUs that a server is looked for which no row says the size of: those of a node.
+// mostUnsized is the most GPUs tried for a server whose size no row gives: one node.
 const mostUnsized = 8
 
 // fewest serves by the fewest GPUs, a power of two, that hold the weights and a request.
@@ -317,8 +317,8 @@ func (p *servingPredictor) fewest(q question.Question) (*point.Answer, error) {
 	return nil, fmt.Errorf("num_gpus and tp_size are not said, and %d GPUs do not hold the weights and a request", mostUnsized)
 }
 
-// answer predicts a run: in closed form where its clients wait for their answers, and by the simulation where that is asked
-// for, or nothing else answers.
+// answer predicts a run in closed form if its clients wait for their answers, and by the simulation
+// if that is asked for or nothing else applies.
 func (p *servingPredictor) answer(r *servingRun, simulate bool) (answer, error) {
 	a := answer{output: float64(r.Load.Lengths.Output), gpus: float64(r.Served.Procs())}
 	if r.rate() == 0 && !p.asked.BySimulation {

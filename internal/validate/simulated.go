@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// mostSimulated bounds the requests of a run, so that a table takes minutes at most. Clients have at least fewestRequests
-	// each: the first of them all start at once, and should not be what the median is about.
+	// mostSimulated bounds the requests of a run, so that a table takes minutes at most. Each
+	// client sends at least fewestRequests, lest the simultaneous first ones set the median.
 	mostSimulated  = 20000
 	fewestRequests = 5
 )

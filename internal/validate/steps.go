@@ -24,8 +24,8 @@ var measuredStepColumns = []string{
 	"sequences_per_rank", "new_tokens_per_rank", "kv_tokens_per_rank", "time_ms",
 }
 
-// Steps predicts a table of single steps of serving engines, as their hosts time them: from the schedule of a step to its
-// results, with no other step under way. Sequences and tokens are those of the busiest data-parallel rank.
+// Steps predicts single engine steps as hosts time them: from scheduling to results, with no other
+// step in flight. Sequences and tokens are those of the busiest data-parallel rank.
 func Steps(ctx context.Context, name string, src io.Reader, base question.Question) (*Report, error) {
 	if err := base.Check(question.Steps); err != nil {
 		return nil, err

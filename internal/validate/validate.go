@@ -1,4 +1,4 @@
-// Package validate predicts what was measured, row by row, and says how far off the predictions are.
+// Package validate predicts measured values row by row and reports how far off the predictions are.
 package validate
 
 import (
@@ -69,7 +69,7 @@ func (r *Report) Summaries() []Summary {
 	})
 }
 
-// Regroup sums the rows up by the values of columns of the input, in the place of the groups they have.
+// Regroup summarizes the rows by input columns instead of by their own groups.
 func (r *Report) Regroup(columns []string) error {
 	var at []int
 	for _, c := range columns {
@@ -309,7 +309,7 @@ func missingColumns(missing, columns []string) error {
 	return fmt.Errorf("no %s %s; the columns of this kind of table are %s", what, document.QuoteList(missing), strings.Join(columns, ", "))
 }
 
-// rawTable reads a CSV table whose header has been checked; rows are passed on as cells and by column name.
+// rawTable reads a CSV table once check accepts its header, passing rows as cells and by column.
 func rawTable(ctx context.Context, name string, src io.Reader, check func(header []string) error, row func(cells []string, get func(column string) string) Row) (*Report, error) {
 	c := csvfile.NewReader(src, csvfile.Kept)
 	header, err := c.Read()
@@ -388,8 +388,8 @@ func params(text string) (map[string]int, error) {
 	return out, nil
 }
 
-// Bounds of what can have been measured, in the units of tables, ms or requests per second: nothing of a server or a chip takes less
-// than a picosecond or more than thirty years.
+// Bounds of plausible measurements in table units, ms or requests per second: nothing in a server
+// or chip takes less than a picosecond or more than thirty years.
 const leastMeasured, mostMeasured = 1e-9, 1e12
 
 func measured(text string) Figure {

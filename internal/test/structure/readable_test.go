@@ -14,9 +14,8 @@ const (
 
 // wideComments are packages that still have wider comments.
 var wideComments = []string{
-	"internal/benchmark", "internal/calibrate", "internal/cli", "internal/lab", "internal/lab/kernels",
-	"internal/measurement", "internal/point", "internal/question", "internal/runs", "internal/validate",
-	"internal/validate/published", "serving",
+	"internal/calibrate", "internal/lab", "internal/lab/kernels", "internal/measurement",
+	"internal/validate/published",
 }
 
 // TestReadable: files hold one idea each, and comments fit beside code. What no longer needs an exception has none.
