@@ -15,7 +15,7 @@ const (
 // wideComments are packages that still have wider comments.
 var wideComments = []string{
 	"internal/benchmark", "internal/cli", "internal/lab/kernels",
-	"internal/measurement", "internal/point", "internal/question", "internal/runs", "internal/validate",
+	"internal/point", "internal/question", "internal/runs", "internal/validate",
 	"internal/validate/published", "serving",
 }
 
