@@ -17,8 +17,8 @@ func absorbShape(r *measurement.Row) kernel.Shape {
 // Of absorbSettings every table chooses the one with the least error on held-out shapes.
 var absorbSettings = []setting{{4, 0.001, 0.003}, {4, 0.01, 0.03}, {2, 0.001, 0.003}, {1, 0.001, 0.003}}
 
-// Absorb fits the products of every head that latent attention absorbs: rows of one number type. Numbers of heads are held
-// out, with both products.
+// Absorb fits the per-head products of absorbed latent attention to rows of one number type,
+// holding out whole head counts.
 func Absorb(rows []measurement.Row, p Peak) (*kernel.GroupedModel, Validation) {
 	g := &kernel.GroupedModel{Output: 2}
 	var data []sample
@@ -47,9 +47,9 @@ func Absorb(rows []measurement.Row, p Peak) (*kernel.GroupedModel, Validation) {
 	return g, v
 }
 
-// cold leaves out rows that take less than the quickest of all and their own bytes at peak together. The tables repeat a
-// kernel on the same memory, so that weights and states which fit into the cache of the chip come from there; engines find
-// other layers in it. A tenth of the quickest time is noise.
+// cold drops rows too fast to have read memory: tables repeat a kernel on the same buffers, so
+// small ones come from the cache, which in an engine holds other layers. A tenth of the quickest
+// time is noise.
 func (f *form) cold(data []sample) (kept []sample, cached int) {
 	var times []float64
 	for i := range data {

@@ -14,13 +14,14 @@ import (
 	"throughline/internal/measurement"
 )
 
-// Engines have several kernels of attention, and a server may be told which to take. Tables of engines name what they ran.
+// Engines have several attention kernels and a server may pick one; tables name the one they ran.
 
 // Attention is the slots of which there are kernels of several names.
 var Attention = []kernel.Slot{kernel.Prefill, kernel.LatentPrefill, kernel.Decode, kernel.LatentDecode}
 
-// softwareNames are other names of kernels in tables: those of SGLang say flash_attention where FlashAttentionBackend ran, which
-// --attention-backend fa3 chooses (ai-dynamo/aiconfigurator, collector/sglang/collect_mla.py).
+// softwareNames are aliases in tables: SGLang's say flash_attention where FlashAttentionBackend
+// ran, which --attention-backend fa3 chooses (ai-dynamo/aiconfigurator,
+// collector/sglang/collect_mla.py).
 var softwareNames = map[string]string{"flash_attention": "fa3"}
 
 // SoftwareOf is the name of the kernels of attention that a row is of; empty of others.
@@ -35,14 +36,13 @@ func SoftwareOf(r *measurement.Row) string {
 // software is that of the rows of a result.
 func (r *Result) software() string { return cmp.Or(r.derived, SoftwareOf(r.row)) }
 
-// named reports whether a result counts for those who ask for its software by name. That software is slow is no reason to leave it
-// out then, as it is for kernels that are taken unasked; but kernels of latent attention that are doubtful did other work than
-// engines have them do.
+// named reports whether a result may be asked for by name. Slow software may, but doubtful kernels
+// of latent attention may not: they did other work than engines ask of them.
 func (r *Result) named() bool {
 	return r.Doubt == "" || r.Reason != "" || r.slow && (r.slot == kernel.Prefill || r.slot == kernel.Decode)
 }
 
-// putBy adds the model of a result under the name of its software, and notes it where the model is the one that is taken unasked.
+// putBy adds a model under the name of its software, and records the name if it is the default.
 func putBy(set *kernel.Set, r *Result, software string) {
 	key := KeyOf(r.row)
 	if set.Model(r.slot, key) == r.model {
@@ -51,8 +51,8 @@ func putBy(set *kernel.Set, r *Result, software string) {
 	set.Put(r.slot, kernel.KeyBy(key, software), r.model, missed(r.row, &r.Validation))
 }
 
-// ByDifference fits the kernels of latent decode that were measured within whole layers only: beside the kernel of another backend,
-// which was measured alone as well.
+// ByDifference fits latent decode kernels measured only within whole layers, by comparing them with
+// a backend whose kernel was also measured alone.
 func ByDifference(rows []measurement.Row, modules []measurement.Row, s *hardware.System, set *kernel.Set) []Result {
 	type shape struct{ b, s, h int }
 	at := func(r *measurement.Row) shape { return shape{int(r.Get("b")), int(r.Get("s")), int(r.Get("h"))} }
@@ -96,8 +96,7 @@ func ByDifference(rows []measurement.Row, modules []measurement.Row, s *hardware
 	return out
 }
 
-// ByName says how much longer kernels of other software take than those that are taken unasked, at the shapes that both were measured
-// with.
+// ByName reports how much longer each named kernel takes than the default at shapes both have.
 func ByName(out *bytes.Buffer, results []Result, set *kernel.Set) {
 	for i := range results {
 		r := &results[i]
@@ -129,7 +128,7 @@ func taken(results []Result, of *Result, set *kernel.Set) *Result {
 	return nil
 }
 
-// ratios of the times of rows to those of others at the same shapes, in order. Shorter ones than are fitted do not count.
+// ratios are sorted ratios of times at shapes both have, without rows too short to be fitted.
 func ratios(rows, others []measurement.Row) (out []float64) {
 	shape := subjects[rows[0].Kind].shape
 	times := make(map[kernel.Shape]float64, len(others))

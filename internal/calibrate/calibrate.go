@@ -1,5 +1,5 @@
-// Package calibrate fits the kernel models of package kernel to measurements, and says how far off they are on shapes
-// that the fit did not see.
+// Package calibrate fits the models of package kernel to measurements and reports their error on
+// shapes that the fit did not see.
 package calibrate
 
 import (
@@ -18,7 +18,8 @@ type Peak struct {
 	Bandwidth float64 // bytes per second: of memory, or of a processor's links in one direction
 }
 
-// Conflict is rows of one shape whose times differ more than twofold, or a row that takes far longer than larger problems.
+// Conflict is rows of one shape whose times differ more than twofold, or a row that takes far
+// longer than larger problems.
 type Conflict struct {
 	Shape  string
 	Places []string

@@ -20,7 +20,7 @@ type Result struct {
 	Type    string // number type; for attention with another type of cache "computed/cached"
 	Numbers int    // fitted
 	Validation
-	// Doubt is why the model is kept out of the set, Reason why it is in it although there is a doubt; mostly both are empty.
+	// Doubt is why the model is left out of the set, Reason why it is used despite a doubt.
 	Doubt, Reason string
 	slow          bool   // the doubt is that it reaches little of the peaks
 	derived       string // the software, where its rows are differences of others
@@ -74,9 +74,8 @@ func ShapeOf(r *measurement.Row) (kernel.Shape, bool) {
 	return subjects[c.slot].shape(r), true
 }
 
-// Classes fits every class of the rows on a system, and adds the models to the set where that has a place for them and
-// none yet: the first of several kernels of a class stays. What is doubtful stays out, unless there is a reason to take
-// it. It also says how many rows no model covers.
+// Classes fits every class of rows and adds models to the set where a slot is free, leaving out
+// doubtful ones unless there is a reason to use them. It also counts rows that no model covers.
 func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (results []Result, uncovered int) {
 	byClass := map[class][]measurement.Row{}
 	for i := range rows {
@@ -121,8 +120,7 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 	return results, uncovered
 }
 
-// inTurn is the results in the order in which they are taken: of several kernels under one key that the slot wants the best
-// of, a faster one before a slower one.
+// inTurn puts faster kernels of a key first where the slot wants the best one.
 func inTurn(results []Result) []*Result {
 	var out []*Result
 	for i := range results {
@@ -140,7 +138,7 @@ func inTurn(results []Result) []*Result {
 	return out
 }
 
-// faster reports whether rows take less time than others, on average over the shapes that both have.
+// faster reports whether rows take less time than others on average over shapes both have.
 func faster(rows, others []measurement.Row) bool {
 	shape := subjects[rows[0].Kind].shape
 	times := make(map[kernel.Shape]float64, len(others))
@@ -164,8 +162,7 @@ func (c *class) software() string {
 	return c.kernel
 }
 
-// add puts a model into the set, unless that has one, with its error on shapes that the fit did not see. Where no shape was
-// held out, the error on the largest sizes stands for it. Of what no operator runs in no error is kept.
+// add puts a model into the set unless there is one, with its error as given by missed.
 func add(set *kernel.Set, r *measurement.Row, m kernel.Model, v *Validation) {
 	s, key := &subjects[r.Kind], KeyOf(r)
 	if there := set.Model(r.Kind, key); there != nil && s.join != nil {
@@ -213,7 +210,7 @@ func PeakOf(r *measurement.Row, s *hardware.System, nodes int) (Peak, bool) {
 	return p, true
 }
 
-// rate of a number type in T operations per second; kernels that only store in a type compute in bfloat16.
+// rate is in T operations per second; types that are only stored are computed in bfloat16.
 func rate(s *hardware.System, numberType string) float64 {
 	if m, ok := s.Matrix[numberType]; ok {
 		return m.TFlops

@@ -24,8 +24,8 @@ func messageShape(r *measurement.Row) kernel.Shape {
 	return kernel.Shape{Group: int32(r.Get("group")), Moved: r.Get("n")}
 }
 
-// leastShare of the bytes crosses the link of a processor, in groups of two; an all-reduce that the network itself performs
-// sends and receives every byte once.
+// leastShare of the bytes crosses a processor's link in groups of two: an all-reduce performed by
+// the network itself sends and receives every byte once.
 const leastShare = 0.5
 
 // Of collectiveSettings every table chooses the one with the least error on held-out shapes.

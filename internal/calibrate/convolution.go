@@ -7,8 +7,8 @@ import (
 	"throughline/internal/measurement"
 )
 
-// The bytes of convolutions are queries, keys and values, read and written; what they keep of the tokens before is in the
-// slowdown.
+// Convolutions read and write queries, keys and values; the state kept of earlier tokens is part of
+// the slowdown.
 var (
 	convolutionShape = func(r *measurement.Row) kernel.Shape {
 		h := linearHeads(r)
@@ -25,11 +25,10 @@ var (
 	}
 )
 
-// loopVersion of the software convolved one prompt after the other, in part in less time than memory allows.
+// loopVersion convolved prompts one by one, some in less time than memory allows.
 const loopVersion = "0.5.10"
 
-// Convolution fits the short convolution of linear attention, in prefill or in decode. Whole configurations of heads are
-// held out.
+// Convolution fits the short convolution of linear attention, holding out whole head setups.
 func Convolution(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Validation) {
 	c := &kernel.Curve{Memory: kernel.Surface{Axes: someBytes}}
 	var data []sample

@@ -7,8 +7,8 @@ import (
 	"throughline/internal/measurement"
 )
 
-// Element-wise operators are of bfloat16. A norm has to read a row before it can write it, so that rows count, not only
-// bytes; time is in proportion to the width, which one node says.
+// Element-wise operators are of bfloat16. A norm reads a whole row before writing it, so the number
+// of rows matters as well as bytes; time is proportional to width, so one node is enough.
 var (
 	addNorms = subject{
 		shape: func(r *measurement.Row) kernel.Shape {
@@ -23,7 +23,8 @@ var (
 	}
 )
 
-// Copies within the device read and write. The number type of those to and from the host says how the host keeps its memory.
+// Copies within the device both read and write; for copies to and from the host, the number type
+// says how the host keeps its memory.
 var (
 	deviceCopies = subject{
 		key:   func(r *measurement.Row) string { return r.Kind.String() },

@@ -15,8 +15,8 @@ var (
 // Of decodeSettings every table chooses the one with the least error on held-out shapes.
 var decodeSettings = []setting{{4, 0.001, 0.003}, {2, 0.001, 0.003}}
 
-// decoding is the shape of attention of one token of every sequence. A token of the context has so many elements in the
-// cache of one KV head.
+// decoding is the shape of attention for one token per sequence; elements is what the cache of one
+// KV head holds per token.
 func decoding(r *measurement.Row, h kernel.Heads, elements float64) kernel.Shape {
 	b, s := r.Get("b"), r.Get("s")
 	return kernel.Shape{
@@ -30,7 +30,7 @@ func decodeShape(r *measurement.Row) kernel.Shape {
 	return decoding(r, kernel.Heads{Query: r.Get("h"), KV: r.Get("hk"), Key: d, Value: d}, 2*d)
 }
 
-// latentDecodeShape has one KV head: keys of 512 elements and 64 rotated ones, of which the first 512 are the values.
+// latentDecodeShape has one KV head, with keys of 512 + 64 rotated elements, and values in the 512.
 func latentDecodeShape(r *measurement.Row) kernel.Shape {
 	return decoding(r, kernel.Heads{Query: r.Get("h"), KV: 1, Key: 576, Value: 512}, 576)
 }
@@ -42,8 +42,8 @@ const (
 	leastCache = 128
 )
 
-// Decode fits attention in decode, latent or not, with one type of cache. Rows with a context shorter than a tile are left
-// out.
+// Decode fits attention in decode, latent or not, for one cache type.
+// Contexts shorter than a tile are left out.
 func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation) {
 	g := &kernel.DecodeAttention{Query: 2, Tile: tile}
 	var data []sample
@@ -68,7 +68,7 @@ func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation
 			nodes(128, 1<<20, 8), nodes(1, 1<<16, 16), nodes(256, 1<<19, 4))},
 		memory: side{work: over(bytes, p.Bandwidth), axes: trim(data, onMemory,
 			[]float64{128, 256, 512, 1024, 4096, 1 << 14, 1 << 17, 1 << 20},
-			// About as many sequences and heads as there are multiprocessors keep all of them busy, one each.
+			// One sequence and head per multiprocessor keeps them all busy.
 			[]float64{1, 4, 16, 64, 128, 256, 1024, 4096, 1 << 14, 1 << 16, 1 << 18},
 			// Widths of heads, some of which kernels fill up to the next.
 			[]float64{64, 128, 256, 384, 512, 768, 1024, 2048})},

@@ -7,14 +7,13 @@ import (
 	"throughline/hardware/kernel"
 )
 
-// Tables are checked before their models are used. A table is doubtful where rows compute faster than the peak of the chip,
-// where many move bytes faster than it can, or where its largest rows reach less than a third of what related kernels reach
-// on the same chip: then the kernel was not what the columns say, or is not what engines run.
+// A table is doubtful if rows beat the chip's peak compute, if many beat its bandwidth, or if the
+// largest reach under a third of what related kernels do: mislabelled, or not what engines run.
 const (
 	mostAbove   = 0.05 // of the rows
 	mostBelow   = 0.25
 	leastReach  = 1. / 3
-	fewestFound = 30 // rows, below which a table shows too little of a kernel to be judged by its largest ones
+	fewestFound = 30 // rows; with fewer, the largest say too little about a kernel
 )
 
 // related kernels do the same kind of work at the same peaks.

@@ -8,15 +8,15 @@ import (
 	"throughline/internal/measurement"
 )
 
-// exchangeUnits is how many multiprocessors kernels for throughput were given: what DeepEP takes unless told otherwise,
-// and the only number that all tables have. On a Hopper more are hardly faster: 16384 tokens of DeepSeek-V3 reach 8 of them in 1.96 ms
-// from 20 and in 1.94 from 24. On a Blackwell, whose links are twice as fast, they are: 1.53 ms from 20 and 1.29 from 24 on 4 GB200.
+// exchangeUnits is the multiprocessors given to throughput kernels: DeepEP's default, and the only
+// number in all tables. Going from 20 to 24 takes 16384 tokens of DeepSeek-V3 from 1.96 to 1.94 ms
+// on 8 Hoppers, but from 1.53 to 1.29 ms on 4 GB200, whose links are twice as fast.
 const exchangeUnits = 20
 
-// mostNodes is up to how many nodes the tables of kernels for throughput are taken. Over 8 nodes 4096 tokens take 5.5 and 4.5 ms
-// there, and 1.0 and 8.0 ms more to notify the others: what the ranks waited for each other, as the same kernel over 4
-// nodes notifies in 0.1 ms. Those who wrote the kernels measured 51 and 50 GB/s there, 2.1 and 4.2 ms in all
-// (DeepEP, docs/legacy.md), which is what the level of 4 nodes gives when it counts on with the copies.
+// mostNodes is the most nodes for which tables of throughput kernels are used. Over 8 nodes, 4096
+// tokens take 5.5 and 4.5 ms, plus 1.0 and 8.0 ms to notify: ranks waiting for each other, as over
+// 4 nodes notifying takes 0.1 ms. DeepEP's authors measured 51 and 50 GB/s, 2.1 and 4.2 ms in all
+// (DeepEP, docs/legacy.md), which is what extrapolating from 4 nodes gives.
 //
 // Chosen: figures of DeepEP over 8 nodes; 2026-11-15.
 const mostNodes = 4
@@ -45,8 +45,8 @@ func exchangeShape(r *measurement.Row) kernel.Shape {
 		Group: int32(r.Get("ranks")), Nodes: int16(r.Get("nodes"))}
 }
 
-// Exchange fits the exchange of tokens and experts over one number of nodes: rows of one of its kinds. Whole
-// (hidden, experts per token, experts) are held out or, where there is one only, whole numbers of tokens.
+// Exchange fits one kind of exchange over one number of nodes. It holds out whole combinations of
+// hidden, experts per token and experts or, if there is only one, whole token counts.
 func Exchange(rows []measurement.Row, e *kernel.ExchangeModel, bandwidth float64) (*kernel.ExchangeLevel, Validation) {
 	l := &kernel.ExchangeLevel{Nodes: rows[0].Get("nodes")}
 	shapes := map[string]bool{}

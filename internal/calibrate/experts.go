@@ -9,8 +9,8 @@ import (
 	"throughline/internal/measurement"
 )
 
-// With experts spread over ranks the measured kernels also handle tokens of other ranks, and skewed load is another
-// question: such rows are not fitted, though predicted.
+// With experts spread over ranks the kernels also handle other ranks' tokens, and skewed load is a
+// separate matter: such rows are predicted but not fitted.
 var fusedExperts = subject{
 	sort: func(r *measurement.Row, c *class) bool {
 		if tuned(r) {
@@ -30,9 +30,9 @@ var fusedExperts = subject{
 	fit:   fitting(Experts),
 }
 
-// Between the halves of an exchange the rows of an expert lie together. Tables count the tokens of all ranks. Those of
-// prompts start at the time that the host takes to launch a dozen kernels, and count tokens that never come to the rank
-// where it has few experts: fitted are those with whole tiles for every expert of a rank that all tokens visit.
+// Within an exchange, rows of an expert are contiguous, and tables count the tokens of all ranks.
+// Prefill tables include the host's launch time and tokens that never reach the rank, so only rows
+// with whole tiles for every expert of a rank that all tokens visit are fitted.
 var dispatchedExperts = subject{
 	sort: func(r *measurement.Row, _ *class) bool {
 		if r.Label("distribution") != "uniform" || r.Label("version") != dispatchedVersion {
@@ -46,7 +46,7 @@ var dispatchedExperts = subject{
 	fit:         fitting(Experts),
 }
 
-// dispatchedVersion of the software is the later of two: the earlier one's host took up to a millisecond.
+// dispatchedVersion is the later of two: the host of the earlier one took up to a millisecond.
 const dispatchedVersion = "0.5.10"
 
 // expertSetting was chosen by the error on held-out shapes.
@@ -88,7 +88,7 @@ func Experts(rows []measurement.Row, p Peak) (*kernel.GroupedModel, Validation) 
 	return g, v
 }
 
-// computed is the number type that a kernel computes in: weights of four bits may meet wider activations.
+// computed is the number type of the arithmetic: four-bit weights may meet wider activations.
 func computed(r *measurement.Row) string {
 	switch d := r.Label("dtype"); {
 	case strings.HasPrefix(d, "w4a8"):
@@ -99,16 +99,17 @@ func computed(r *measurement.Row) string {
 	return r.Type
 }
 
-// unpacked says whether the weights of a row were expanded to 16 bits when they were loaded: SGLang does so with MXFP4 for its
-// Triton kernel. On an H200 such rows read 16-bit weights at 4.2 TB/s; of four bits they would read 1.1. Marlin, which reads
-// four bits, was measured with 896 experts only, whose sorting takes up to 80 µs; its rows of int4 stand for both.
+// unpacked reports whether weights were expanded to 16 bits on loading, as SGLang does with MXFP4
+// for Triton: on an H200 such rows read 16-bit weights at 4.2 TB/s, and would read four bits at
+// 1.1. Marlin reads four bits but was measured only with 896 experts, whose sorting takes up to
+// 80 µs, so its int4 rows stand for both.
 func unpacked(r *measurement.Row) bool {
 	kernel := r.Label("kernel")
 	return strings.HasPrefix(r.Label("dtype"), "w4a16") && (strings.Contains(kernel, "fused_moe_triton") || strings.Contains(kernel, "marlin"))
 }
 
-// blockShape is a measured expert block: the experts of one rank that get a token when they share what comes evenly, the
-// rows that each of them sees, and its widths.
+// blockShape is the experts of one rank that get a token under even load, the rows each sees, and
+// its widths.
 func blockShape(r *measurement.Row) kernel.Shape {
 	inner, gated := r.Get("inter")/r.Get("tp"), true
 	pairs := r.Get("tokens") * r.Get("topk") / r.Get("ep")
@@ -134,12 +135,11 @@ func blockShape(r *measurement.Row) kernel.Shape {
 // expertShape is the widths and the number of experts of a model.
 type expertShape struct{ hidden, inter, experts float64 }
 
-// What the columns of public tables do not say about the models behind their shapes, though times show it: with three
-// matrices of every expert some rows would read memory at up to 1.7 times the peak, and the floor of their times is that
-// of other shapes with half the experts, or with two matrices.
+// Public tables omit some properties of the models behind their shapes, but times reveal them: with
+// three matrices per expert some rows would read at 1.7 times peak, and their shortest times match
+// shapes with half the experts or with two matrices.
 var (
-	// DeepSeek-V3 picks the experts of a token from half of their groups, and with balanced scores that is the same half
-	// for every token.
+	// DeepSeek-V3 picks from half of the groups; balanced scores make it the same half always.
 	grouped = expertShape{7168, 2048, 256}
 	// Experts of Nemotron 3 have no gate.
 	gateless = [...]expertShape{{2688, 1856, 128}, {1024, 2688, 512}, {2048, 5120, 512}, {4096, 2688, 512}, {8192, 5120, 512}}
@@ -148,8 +148,8 @@ var (
 // ungroupedVersion of the software measured all shapes with a gate and without groups.
 const ungroupedVersion = "0.5.10"
 
-// tuned says whether the Triton kernel of a row ran with tiles tuned for its shape, which SGLang ships for some numbers
-// of experts and inner widths on some devices. All others run with default tiles, and down to half as fast.
+// tuned reports whether a row ran with tiles tuned for its shape, which SGLang ships for some
+// devices, expert counts and inner widths. Default tiles can be half as fast.
 func tuned(r *measurement.Row) bool {
 	if r.Get("touched") > 0 {
 		return true
@@ -160,8 +160,8 @@ func tuned(r *measurement.Row) bool {
 	return slices.Contains(tunedWidths[r.Label("device")][r.Get("experts")], r.Get("inter")/r.Get("tp"))
 }
 
-// tunedWidths are the inner widths by device and number of experts, of bfloat16. Where there are default tiles, times
-// step up by a fifth to a half where tokens outnumber experts, because tiles change there; at these widths they do not.
+// tunedWidths are inner widths by device and expert count, in bfloat16. With default tiles times
+// rise by a fifth to a half once tokens outnumber experts; at these widths they do not.
 var tunedWidths = map[string]map[float64][]float64{
 	"NVIDIA H200": {
 		8: {1792, 2048, 3584, 4096, 7168, 14336}, 16: {1024}, 128: {192, 384, 704, 768}, 512: {64, 128, 256},

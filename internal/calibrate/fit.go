@@ -10,7 +10,7 @@ import (
 	"throughline/hardware/kernel"
 )
 
-// sample is one measurement as the fit sees it: where it lies on the two surfaces, and how long it took.
+// sample is one measurement as the fit sees it: its place on the two surfaces, and its time.
 type sample struct {
 	part
 	second  *part   // of a kernel with two products, one after the other
@@ -63,11 +63,11 @@ type solution struct {
 	norm            int
 }
 
-// rounds of the iteration. The best of them counts: the projection can make a step worse than the one before.
+// rounds of the iteration; the best one counts, because projection can make a step worse.
 const rounds = 100
 
-// fit finds the slowdowns and the latency that minimise the absolute error of the logarithm of the times, by reweighted
-// Gauss-Newton steps, each followed by the projection onto slowdowns of at least 1 and times that do not fall.
+// fit minimises the absolute error of log times by reweighted Gauss-Newton steps, each projected
+// onto slowdowns of at least 1 and times that do not fall.
 func (f *form) fit(data []sample) solution {
 	d := f.descent(data)
 	best, least := slices.Clone(d.theta), math.Inf(1)
@@ -97,8 +97,8 @@ func (f *form) fit(data []sample) solution {
 	return d.found(best)
 }
 
-// descent is a fit under way: a least-squares problem in the logarithms of the slowdowns, compute then memory, and of the
-// latency, which is linearised and solved round by round.
+// descent is a fit under way: least squares in the logs of the slowdowns, compute then memory, and
+// of the latency, linearised and solved each round.
 type descent struct {
 	form   *form
 	out    solution
@@ -152,15 +152,15 @@ func (f *form) descent(data []sample) *descent {
 	return d
 }
 
-// gradient is how the logarithm of the time of a sample changes with the unknowns that it depends on.
+// gradient is the derivative of a sample's log time by the unknowns that it depends on.
 type gradient struct {
 	at    [33]int
 	slope [33]float64
 	n     int
 }
 
-// linearised sets the linear problem up around the present unknowns, and returns by how much they miss the samples. Samples
-// that are far off count less, unless all count alike.
+// linearised sets up the linear problem around the current unknowns and returns their error;
+// samples far off weigh less unless alike.
 func (d *descent) linearised(data []sample, alike bool) (miss float64) {
 	clear(d.matrix)
 	clear(d.right)
@@ -226,7 +226,7 @@ func (d *descent) sloped(g *gradient, s *sample, near []spread) float64 {
 	return total
 }
 
-// move solves the linear problem and goes there, each unknown by a step at most; false where it has no solution.
+// move solves the linear problem and moves each unknown by at most step; false without a solution.
 func (d *descent) move(step float64) bool {
 	f := d.form
 	for _, l := range d.links {
@@ -235,7 +235,7 @@ func (d *descent) move(step float64) bool {
 	for i := range d.size {
 		d.matrix[i*d.size+i] += 1e-3 * d.scale
 	}
-	// Nodes that no sample is near end up where their neighbours are; a weak pull keeps the rest finite.
+	// Nodes without nearby samples follow their neighbours; a weak pull keeps the rest finite.
 	for i := range d.nc + d.nm {
 		const pull = 1e-4
 		d.matrix[i*d.size+i] += pull * d.scale
@@ -374,8 +374,8 @@ func logWork(s *side) []float64 {
 	return out
 }
 
-// project moves logarithms of slowdowns to values of at least 0 whose times do not fall along the axes: violating
-// neighbours meet in the middle a few times, and what is left is raised.
+// project moves log slowdowns to at least 0 with times that do not fall along the axes: violating
+// neighbours meet in the middle a few times, and the rest are raised.
 func project(s side, theta, low []float64) {
 	for pass := range 24 {
 		moved := false
@@ -478,7 +478,7 @@ func (f *form) roofline(d *sample, share float64) float64 {
 	return t / share
 }
 
-// solve solves a symmetric positive definite system, of which the upper triangle counts; the result is in b.
+// solve solves a symmetric positive definite system in b, using the upper triangle of a.
 func solve(a, b []float64, n int) bool {
 	var c mat.Cholesky
 	if !c.Factorize(mat.NewSymDense(n, a)) {

@@ -23,10 +23,11 @@ func gemmShape(r *measurement.Row) kernel.Shape {
 // gemmSetting was chosen by the error on held-out shapes.
 var gemmSetting = setting{4, 0.003, 0.03}
 
-// cachedMatrix is the bytes of the largest matrices that tables read from the cache of the chip. They time six of a shape in turn
-// (outside_loop_count in collector/sglang/collect_gemm.py of ai-dynamo/aiconfigurator), which the cache holds if they are small: where they
-// no longer fit, times of few tokens step up, by 1.3 µs on an H200, 2.5 on a B200 and 13 on an L40S. Engines find other layers
-// in the cache: products of 2 to 9 MB take 0.9 µs longer on an H200 that reads them from memory, in the median.
+// cachedMatrix is the bytes of the largest matrices that tables read from cache, as they time six
+// of a shape in turn (outside_loop_count in collector/sglang/collect_gemm.py of
+// ai-dynamo/aiconfigurator). Beyond it, times of few tokens step up by 1.3 µs on an H200, 2.5 on a
+// B200 and 13 on an L40S. Engines find other layers in the cache: from memory, products of 2 to 9
+// MB take a median 0.9 µs longer on an H200.
 var cachedMatrix = map[string]float64{
 	"NVIDIA A100-SXM4-80GB": 7e6, "NVIDIA H100 80GB HBM3": 7e6, "NVIDIA H200": 7e6,
 	"NVIDIA L40S": 18e6, "NVIDIA B200": 16e6, "NVIDIA GB200": 16e6,
@@ -35,7 +36,8 @@ var cachedMatrix = map[string]float64{
 // noticed is the share of a time from which on it matters where a matrix comes from.
 const noticed = 0.02
 
-// fromMemory is the rows whose matrices came from memory, or would not have been noticed to, and how many others there are.
+// fromMemory keeps rows whose matrices came from memory or are too small a part of the time to
+// matter, and counts the others.
 func fromMemory(rows []measurement.Row, p Peak) (kept []measurement.Row, cached int) {
 	for i := range rows {
 		r := &rows[i]
@@ -48,8 +50,7 @@ func fromMemory(rows []measurement.Row, p Peak) (kept []measurement.Row, cached 
 	return kept, len(rows) - len(kept)
 }
 
-// Gemm fits matrix products: rows of one number type, with whole tiles of a size if that does better on shapes that were
-// held out.
+// Gemm fits matrix products of one number type, with whole tiles if held-out shapes fit better.
 func Gemm(rows []measurement.Row, p Peak) (*kernel.GemmModel, Validation) {
 	rows, cached := fromMemory(rows, p)
 	var best *kernel.GemmModel

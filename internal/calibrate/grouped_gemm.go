@@ -13,7 +13,7 @@ func groupedShape(r *measurement.Row) kernel.Shape {
 	return kernel.Shape{Count: r.Get("experts"), Rows: r.Get("m"), N: r.Get("n"), K: r.Get("k")}
 }
 
-// Of groupedSettings every table chooses the one with the least error on held-out shapes: short tables want stiff
+// groupedSettings are tried on each table for the least held-out error; short tables want stiff
 // surfaces.
 var groupedSettings = []setting{{4, 0.03, 0.03}, {4, 0.3, 0.1}}
 

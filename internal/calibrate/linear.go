@@ -24,15 +24,15 @@ func linearHeads(r *measurement.Row) kernel.Heads {
 // Of linearSettings every table chooses the one with the least error on held-out shapes.
 var linearSettings = []setting{{4, 0.001, 0.003}, {1, 0.001, 0.003}, {2, 0.001, 0.003}}
 
-// The most bytes that a row of linear attention may move, in prefill and in decode. Beyond that one chip takes up to five
-// times as long for a shape as for the same shape elsewhere in its table, while others grow in proportion.
+// Most bytes a row of linear attention may move: beyond that, one chip takes up to five times as
+// long for a shape as elsewhere in its table, while others grow in proportion.
 const (
 	mostPrefill = 1 << 28
 	mostDecode  = 1 << 30
 )
 
-// Linear fits the gated delta rule, in prefill or in decode. Prompts shorter than a tile are left out. Whole configurations
-// of heads are held out.
+// Linear fits the gated delta rule, without prompts shorter than a tile and holding out whole
+// configurations of heads.
 func Linear(rows []measurement.Row, p Peak) (*kernel.LinearAttention, Validation) {
 	g := &kernel.LinearAttention{Element: 2, State: 4}
 	prefill, most := rows[0].Kind == kernel.LinearPrefill, float64(mostDecode)

@@ -10,12 +10,12 @@ import (
 // growing are the dimensions with which work grows and nothing else changes.
 var growing = []string{"m", "n", "k", "b", "s", "h", "i", "tokens", "hidden", "inter", "topk"}
 
-// slowest is how many times as long as a larger problem a smaller one may take: kernels are chosen by shape, and not
-// always well.
+// slowest is how many times as long as a larger problem a smaller one may take, because engines do
+// not always choose kernels well.
 const slowest = 3
 
-// inOrder leaves out rows that take more than slowest times as long as two larger problems that differ from them in one
-// dimension. One could be the wrong one itself; two agree.
+// inOrder drops rows that take over slowest times as long as two problems larger in one dimension;
+// one alone could itself be wrong.
 func inOrder(rows []measurement.Row) (kept []measurement.Row, conflicts []Conflict) {
 	than := map[int]int{} // by row that is left out: one that is larger and faster
 	for _, d := range growing {

@@ -34,7 +34,7 @@ func NewPredictor(s *hardware.System) *Predictor {
 	return p
 }
 
-// Seconds is the predicted time of a row; false where no kernel of its kind and number type is calibrated.
+// Seconds predicts the time of a row; false if no kernel of its kind and type is calibrated.
 func (p *Predictor) Seconds(r *measurement.Row) (float64, bool) {
 	if _, ok := classOf(r); !ok && !subjects[r.Kind].predictsAll {
 		return 0, false
@@ -52,7 +52,7 @@ func (p *Predictor) Seconds(r *measurement.Row) (float64, bool) {
 	return t.timing.Seconds(&t.pace, &s), true
 }
 
-// keyOf is the key of the model of a row: that of the software that was measured, where the set has it.
+// keyOf prefers the model of the software that was measured, if the set has it.
 func (p *Predictor) keyOf(r *measurement.Row) string {
 	key := KeyOf(r)
 	if software := SoftwareOf(r); software != "" {

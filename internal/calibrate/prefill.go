@@ -15,7 +15,7 @@ var (
 // Of prefillSettings every table chooses the one with the least error on held-out shapes.
 var prefillSettings = []setting{{2, 0.001, 0.003}, {4, 0.01, 0.03}}
 
-// prompts is the shape of attention of new tokens, each of which sees what came before and half of the new ones.
+// prompts is the shape of attention in which new tokens see the context and half of each other.
 func prompts(r *measurement.Row, h kernel.Heads) kernel.Shape {
 	b, s, past := r.Get("b"), r.Get("s"), r.Get("step")
 	return kernel.Shape{
@@ -32,8 +32,8 @@ func latentPrefillShape(r *measurement.Row) kernel.Shape {
 	return prompts(r, kernel.Heads{Query: r.Get("h"), KV: r.Get("h"), Key: 192, Value: 128})
 }
 
-// Prefill fits attention in prefill, latent or not, with bytes of queries and of keys apart if that does better on shapes
-// that were held out. Rows with fewer new tokens than a tile are left out.
+// Prefill fits attention in prefill, latent or not, with separate query and key bytes if that does
+// better on held-out shapes. Rows with fewer new tokens than a tile are left out.
 func Prefill(rows []measurement.Row, p Peak) (*kernel.PrefillAttention, Validation) {
 	best, least := prefill(rows, p, 1)
 	if g, v := prefill(rows, p, 2); v.Shapes.Mean < least.Shapes.Mean {

@@ -7,8 +7,8 @@ import (
 	"throughline/internal/measurement"
 )
 
-// Small kernels move bytes. Those that go through rows one by one, in as many rounds as there are experts to choose, have
-// rows and the bytes of one as axes. Rows that were launched one by one are of the host, not of the GPU.
+// Small kernels move bytes. Those that work row by row, in a round per chosen expert, have rows and
+// bytes per row as axes. Rows launched one by one time the host, not the GPU.
 var (
 	quantisations     = small(nil, func(r *measurement.Row) float64 { return r.Get("m") * r.Get("k") * quantised }, "k")
 	siluQuantisations = small(nil, func(r *measurement.Row) float64 { return r.Get("m") * r.Get("i") * (2 + quantised) }, "i")
@@ -21,11 +21,11 @@ var (
 	deltaGates        = small(nil, func(r *measurement.Row) float64 { return r.Get("m") * r.Get("h") * (4 + 8) }, "h")
 )
 
-// quantised is the bytes of an element of 16 bits that is read, of one of 8 bits that is written, and its share of a scale.
+// quantised is bytes per element: 16 bits read, 8 written, and its share of a scale.
 const quantised = 2 + 1 + 4./128
 
-// rotated is queries and keys that are read and written, and keys and values that are read and written to the cache; of
-// latent attention the rotary part of the queries, the latent vector and its key.
+// rotated is the bytes of queries and keys rotated, and of keys and values copied to the cache; in
+// latent attention, of the queries' rotary part, the latent vector and its key.
 func rotated(r *measurement.Row) float64 {
 	m, h, hk, d := r.Get("m"), r.Get("h"), r.Get("hk"), r.Get("d")
 	if d == 576 {
@@ -39,7 +39,7 @@ func rowsOf(low, high float64) [][]float64 {
 	return [][]float64{nodes(1, 1<<20, 4), nodes(low, high, 4)}
 }
 
-// small is a kernel that moves so many bytes; rows that agree in some dimensions are held out together.
+// small is a kernel that moves bytes; rows with equal dimensions in apart are held out together.
 func small(axes [][]float64, moved func(*measurement.Row) float64, apart ...string) subject {
 	if axes == nil {
 		axes = someBytes

@@ -18,8 +18,7 @@ type subject struct {
 	key   func(*measurement.Row) string
 	shape func(*measurement.Row) kernel.Shape
 	fit   func([]measurement.Row, Peak) (kernel.Model, Validation)
-	// best: of several kernels under one key the fastest is taken, on average over the shapes of both; otherwise the one with
-	// the most rows.
+	// best takes the fastest kernel of a key on shared shapes, not the one with most rows.
 	best bool
 	// join adds a model to one that is there; nil: what is there stays as it is.
 	join func(to, from kernel.Model)

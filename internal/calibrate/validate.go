@@ -36,13 +36,13 @@ type Validation struct {
 	Fitted  Error // on the rows it was fitted to
 	Shapes  Error // on shapes that were held out as a whole, a fifth at a time
 	Largest Error // on the largest tenth, fitted to the rest
-	// Noise is the mean error of the best times that do not fall with size, for each series of rows on its own: what no
-	// sensible model can go under by much.
+	// Noise is the mean error of the best non-decreasing times of each series: about the least that
+	// any sensible model can reach.
 	Noise float64
-	// Reach is the share of the peaks that the tenth of the rows with the most work reaches, in the median.
+	// Reach is the median share of peak reached by the tenth of the rows with the most work.
 	Reach float64
-	Above int // rows whose operations alone take longer at peak than they did, which no cache explains
-	Below int // rows left out because they are faster than the roofline at peak: cached, or not what they say
+	Above int // rows with more operations than peak allows, which no cache explains
+	Below int // rows dropped as faster than the roofline: cached, or mislabelled
 	Short int // rows left out because they are smaller than a tile
 }
 
@@ -55,7 +55,7 @@ func fold(group string) int {
 	return int(h.Sum32()>>8) % folds
 }
 
-// choose fits with each of several settings and keeps the one with the least error on held-out shapes.
+// choose keeps the setting with the least error on held-out shapes.
 func (f form) choose(data []sample, settings []setting) (best solution, least Validation) {
 	for i, s := range settings {
 		f.setting = s

@@ -33,7 +33,7 @@ var constants = [...]constant{
 
 const ttft, tpot = 0, 1
 
-// block is constants that are chosen together, and the figure and the mode of the runs that they show in.
+// block is constants chosen together, and the figure and mode of the runs that they affect.
 type block struct {
 	constants []int
 	figure    int
@@ -87,8 +87,8 @@ func (m chosen) tune(engine string, s *deploy.Scheduling) {
 	}
 }
 
-// sampled are the levels of each constant that runs are predicted at, the others at their starts; between them figures are
-// straight lines, and several constants change what each of them changes.
+// sampled are the levels of a constant at which runs are predicted, with the others at their
+// starts. Figures are interpolated between them, and effects of several constants add up.
 var sampled = []level{0, outermost - finer, outermost + finer, outermost + 2*finer, levels - 1}
 
 // surface is a figure of a run as it depends on the constants of its engine.
@@ -105,7 +105,7 @@ func (s *surface) at(p place) float64 {
 	return out
 }
 
-// surfaces are those of all runs, by figure; nil: it is not known, or no prediction should be judged by it.
+// surfaces are by run and figure; nil if a figure is unknown or unfit to judge predictions.
 func surfaces(runs []*judged, predict func(tuning) (*validate.Report, error)) ([][2]*surface, error) {
 	at := func(p place) (*validate.Report, error) {
 		return predict(func(_ string, s *deploy.Scheduling) { p.tune(s) })
@@ -158,8 +158,8 @@ func (s *surface) draw(c int, known []level, figure func(level) float64) {
 	}
 }
 
-// badness is how bad an error is, the logarithm of predicted over measured: that of noise with tails so long (Cauchy's) that runs
-// in which something else went wrong, stalls of seconds, decide nothing.
+// badness of an error, in logs, under noise with Cauchy's long tails, so that runs with other
+// trouble, such as stalls of seconds, decide nothing.
 func badness(predicted, measured float64, figure int) float64 {
 	usual := [2]float64{ttft: 0.15, tpot: 0.1}[figure]
 	e := math.Log(max(predicted, 1e-9)/measured) / usual
@@ -240,13 +240,12 @@ func (g *grouped) table(b int, from place) []float64 {
 	return t
 }
 
-// drawn are what it may cost, in badness, that a constant of an engine is e times that of all engines; the last ties them
-// together.
+// drawn are candidate costs, in badness, of an engine's constant being e times the common one; the
+// last ties them together.
 var drawn = []float64{0.3, 1, 3, 10, 30, 100, 1e9}
 
-// choose chooses constants by groups of runs: at first those with which all engines are alike, then those of each engine, drawn
-// to the former.
-// An engine without runs of a kind has what all engines have.
+// choose first finds constants common to all engines, then those of each engine, drawn to the
+// former. An engine without runs of a kind keeps the common ones.
 func choose(groups []*grouped) chosen {
 	out := chosen{}
 	for _, g := range groups {
@@ -304,8 +303,7 @@ func leastOf(list []float64, more func(int) float64) int {
 	return best
 }
 
-// drawing is how far engines are drawn to each other in a block: so far that groups, left out one after another, are met best by
-// what the others say.
+// drawing is how strongly engines are tied in a block for groups to predict each other best.
 func drawing(b int, groups []*grouped, of chosen) float64 {
 	all, each := sums(b, groups, of)
 	at := cellsOf(b, starts)

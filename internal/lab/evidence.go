@@ -14,8 +14,9 @@ import (
 	"throughline/internal/validate"
 )
 
-// evidence are the tables that the widths of bands come from, seen from the root of the project: runs of serving engines, those with
-// drafts and those whose settings are not told from another table, as the first has none, and whole forward passes on H200s.
+// evidence is the tables that widths of bands come from, relative to the project root: serving
+// runs, runs with drafts or unstated settings from a second table, as the first has none, and whole
+// forward passes on H200s.
 var evidence = struct {
 	serving, labelled string
 	forward           []passes
@@ -32,7 +33,7 @@ var evidence = struct {
 // passes is a table of forward passes, and the assumptions that are those of its passes.
 type passes struct{ table, assume string }
 
-// doubt is runs that no prediction should be judged by: something else was measured than what their rows say.
+// doubt marks runs unfit to judge predictions, because they measured something else than they say.
 type doubt struct {
 	where map[string]string // by column; a value that ends in * is a beginning
 	ttft  bool              // only that
@@ -40,8 +41,8 @@ type doubt struct {
 	alone bool // but those that are listed once more, under another model of the same shape
 }
 
-// doubts are those that a study of the table found on its own, before any prediction of this program. Copies of one
-// deployment's trouble that show in single rows only, by their error, are not among them.
+// doubts come from a study of the table before any prediction by this program. Trouble of single
+// rows that shows only in their error is not included.
 var doubts = []doubt{
 	{where: map[string]string{"model": "DeepSeek-R1", "system": "b200_sxm", "backend": "sglang", "precision": "fp8", "backend_version": "0.5.9"}, why: "drafts in some, which are not recorded; those listed under DeepSeek-V3 as well have none", alone: true},
 	{where: map[string]string{"model": "Qwen3.5*", "system": "b300_sxm", "precision": "fp8", "backend_version": "0.5.9*", "tp_size": "4", "moe_ep_size": "1"}, why: "drafts that are not recorded: faster than on twice the GPUs"},
@@ -81,7 +82,7 @@ func doubted(cell func(string) string, listed int) (ttft, tpot bool) {
 // sameModel are models of one shape: some runs of the one are listed under the other as well.
 var sameModel = map[string]string{"DeepSeek-R1": "DeepSeek-V3"}
 
-// Evidence predicts the tables that the widths of bands come from. The folder is the root of the project.
+// Evidence predicts the tables that widths of bands come from; folder is the project root.
 func Evidence(ctx context.Context, folder string) ([]validate.Sample, error) {
 	out, err := servingEvidence(ctx, filepath.Join(folder, evidence.serving))
 	if err != nil {
@@ -117,8 +118,8 @@ func Evidence(ctx context.Context, folder string) ([]validate.Sample, error) {
 	return out, nil
 }
 
-// labelledEvidence is what the first table has none of, by where it is from, model and system: TPOT of runs with drafts, and runs of
-// which nobody says what their servers were told.
+// labelledEvidence is what the first table lacks, by source, model and system: TPOT of runs with
+// drafts, and runs whose server settings are not stated.
 func labelledEvidence(ctx context.Context, name string) ([]validate.Sample, error) {
 	t, r, err := predicted(ctx, name)
 	if err != nil {

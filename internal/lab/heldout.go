@@ -34,8 +34,8 @@ var targets = []Target{
 	{"MI355X TPOT", 15, tpot, func(j *judged) bool { return strings.HasPrefix(strings.ToLower(j.system), "mi355x") }},
 }
 
-// judged is a run beside its predictions: with the constants of the engines as they are, and as they are fitted to the runs of
-// other groups. A figure that was not measured, or not predicted, is not a number.
+// judged is a run with its predictions by the built-in constants and by those fitted to other
+// groups; figures not measured or not predicted are NaN.
 type judged struct {
 	engine, mode, system, group string
 	drafts                      bool
@@ -60,9 +60,9 @@ type Kept struct {
 	Shipped, Held float64
 }
 
-// HeldOut judges the runs of a table by groups of model, system and engine, in so many folds. The constants of the engines
-// that were fitted to such runs are chosen anew for each fold, on the runs of the other folds alone. Copies of a run count once;
-// runs that no prediction should be judged by are left out. Besides, it says what constants all runs choose.
+// HeldOut judges runs in folds by model, system and engine, with fitted engine constants chosen
+// anew on the other folds. Copies of a run count once and doubtful runs are left out. It also
+// returns the constants that all runs choose.
 func (t *Table) HeldOut(ctx context.Context, folds int) ([]Kept, []Chosen, error) {
 	predict := func(tune tuning) (*validate.Report, error) {
 		return t.predict(ctx, question.Default(), validate.Trial{Simulated: validate.Nothing, Tune: tune})
@@ -92,7 +92,7 @@ func (t *Table) HeldOut(ctx context.Context, folds int) ([]Kept, []Chosen, error
 	return kept(runs), choose(groups).list(), nil
 }
 
-// Chosen is a constant of an engine in seconds: as it is built in, and as all runs of a table choose it.
+// Chosen is a constant of an engine in seconds, as built in and as all runs of a table choose it.
 type Chosen struct {
 	Engine, Name  string
 	BuiltIn, Runs float64

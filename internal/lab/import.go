@@ -79,7 +79,7 @@ func read(ctx context.Context, name string, src io.Reader) (*Table, error) {
 	}
 }
 
-// Write writes the table in the columns of questions, with those of its own that are no such columns.
+// Write writes the table in the columns of questions, followed by its own other columns.
 func (t *Table) Write(w io.Writer) error {
 	measured := slices.DeleteFunc(validate.FigureColumns(), func(c string) bool { return !slices.Contains(t.header, c) })
 	reader := benchmark.NewReader(question.Default())

@@ -18,8 +18,8 @@ import (
 // tried are the widths that are chosen among, by part; 0: the part is not fitted.
 var tried = [3][]float64{{0.1, 0.2}, {0, 0.1, 0.2}, {0, 0.03, 0.06, 0.1}}
 
-// faded are the shares of corrections that are chosen among for other lengths, at first all of them. Of decoding all is left: less
-// was never chosen.
+// faded are the shares of corrections that may remain at other lengths. Decoding keeps all of its
+// correction: less was never chosen.
 var faded = func() (out []deploy.Shares) {
 	for _, prefill := range []float64{1, 0.7, 0.4} {
 		for _, first := range []float64{1, 0.7, 0.4} {
@@ -35,7 +35,7 @@ type choice struct {
 	elsewhere deploy.Shares
 }
 
-// folds are the parts into which groups of deployments are cut: widths that are chosen on the others judge each.
+// folds are the parts of the groups of deployments: each is judged by widths chosen on the others.
 const folds = 5
 
 // variant is a choice of what one point may correct.
@@ -87,7 +87,7 @@ type OnePointReport struct {
 	Rows              []OnePointRow
 	Chosen            []string // in words: the widths that all runs choose
 	BuiltIn           string   // and those of calibrate serving
-	Worse             float64  // how much worse the latter are than the best ones of all three numbers, in percent
+	Worse             float64  // percent by which BuiltIn is worse than the best widths
 }
 
 // onePoint fits deployments of tables to one of their runs.
@@ -96,8 +96,8 @@ type onePoint struct {
 	ctx context.Context
 }
 
-// OnePoint fits every deployment of a table to its run at mid concurrency, and judges that by its other runs. How far a part
-// may move is chosen on other groups of deployments (model, system and engine) than it is judged on.
+// OnePoint fits each deployment to its run at mid concurrency and judges it by its other runs. How
+// far a part may move is chosen on other groups (model, system and engine) than it is judged on.
 func (t *Table) OnePoint(ctx context.Context) (*OnePointReport, error) {
 	f := onePoint{validate.NewFitter(ctx, question.Default()), ctx}
 	list, err := f.deployments(t)
@@ -189,7 +189,7 @@ func builtIn() *choice {
 	return c
 }
 
-// words are what is not 0 of a choice: how far a part may move, and how much of that is left at other lengths.
+// words lists what is not 0: how far parts may move, and how much of that is left at other lengths.
 func (c *choice) words() string {
 	left := [...]float64{c.elsewhere.Decode, c.elsewhere.Prefill, c.elsewhere.First}
 	var out []string
@@ -253,8 +253,8 @@ func (r *OnePointReport) add(name string, list []othersError, detail bool) {
 	}
 }
 
-// judge fits every deployment to its middle run, and predicts the others, for all widths and each share that is left of a
-// correction at other lengths. Requests of one length come one after another: their steps are known from the last.
+// judge fits each deployment to its middle run and predicts the others, for all widths and shares
+// left at other lengths. Requests of one length are handled in turn to reuse known steps.
 func (f *onePoint) judge(list []*measuredDeployment, widths []validate.Widths) (map[choice][]othersError, error) {
 	out := map[choice][]othersError{}
 	for _, d := range list {
@@ -312,8 +312,7 @@ func (f *onePoint) judgeRun(d *measuredDeployment, at int, distance float64, w v
 	return nil
 }
 
-// deployments are those of a table of which several runs have both times, each run once, without those that no prediction
-// should be judged by.
+// deployments are those with several runs that have both times, without copies and doubtful runs.
 func (f *onePoint) deployments(t *Table) ([]*measuredDeployment, error) {
 	points, err := f.Rows(t.Name, bytes.NewReader(t.text))
 	if err != nil {

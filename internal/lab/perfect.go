@@ -10,21 +10,21 @@ import (
 	"throughline/internal/validate"
 )
 
-// Luck is how often bands hold everywhere at once that are right: in draws of errors of which they hold as many as they should, where
-// groups are off together as much as they are.
+// Luck is how often correct bands hold everywhere at once, in drawn errors that they hold as often
+// as they should and that are correlated within groups as the real ones are.
 type Luck struct {
 	Known   float64                         // with the bands known
-	Found   float64                         // with widths that are found on the other half of the groups
-	Fair    float64                         // share of the errors of each draw that is inside of the bands that are known
-	Outside float64                         // of the levels with rows enough and their thirds, how many hold more or fewer, with widths that are found
-	Alike   [estimate.QuantityCount]float64 // of the variance, what the samples of a group have in common
+	Found   float64                         // with widths found on the other half
+	Fair    float64                         // share of drawn errors inside the known bands
+	Outside float64                         // levels and thirds out of range with found widths
+	Alike   [estimate.QuantityCount]float64 // share of variance common to a group
 	Members [estimate.QuantityCount]int     // groups
 }
 
-// fair is the share that bands which are right hold of the drawn errors: the middle of what they may hold by chance.
+// fair is the share of drawn errors inside correct bands: the middle of the allowed range.
 const fair = (validate.Fewest + validate.Most) / 2
 
-// LuckOf judges drawn errors of the trustworthy samples by halves, one way to halve their groups for each draw.
+// LuckOf judges errors drawn for the trustworthy samples, halving the groups anew for each draw.
 func LuckOf(samples []validate.Sample) (out Luck) {
 	drawn := Trustworthy(samples)
 	widths := FitWidths(drawn)
@@ -65,7 +65,7 @@ func LuckOf(samples []validate.Sample) (out Luck) {
 	return out
 }
 
-// allHeld reports whether all levels with rows enough hold as many as they should, and each third of them.
+// allHeld reports whether levels with enough rows and their thirds all hold what they should.
 func allHeld(list []validate.Coverage) bool { return outside(list) == 0 }
 
 // outside is how many of the levels with rows enough, and of their thirds, do not.
@@ -85,8 +85,8 @@ type errorShape struct {
 	groups int
 }
 
-// shapeOf is that of the samples of a quantity, whose bands come from a width. What the samples of a group have in common is the
-// correlation within classes of their ranks, as numbers of a normal distribution (an analysis of variance).
+// shapeOf is the error distribution of a quantity. What a group has in common is the intraclass
+// correlation of ranks mapped to a normal distribution (an analysis of variance).
 func shapeOf(samples []validate.Sample, q estimate.Quantity, w *estimate.Width) *errorShape {
 	type ranked struct {
 		group string
@@ -140,7 +140,7 @@ func shapeOf(samples []validate.Sample, q estimate.Quantity, w *estimate.Width) 
 	return out
 }
 
-// drawn is an error from what its group has in common with it and what it has not, both from a normal distribution.
+// drawn is an error made of its group's part and its own, both drawn from a normal distribution.
 func (e *errorShape) drawn(common, own float64) float64 {
 	x := math.Sqrt(e.alike)*common + math.Sqrt(1-e.alike)*own
 	at := (1 + math.Erf(x/math.Sqrt2)) / 2

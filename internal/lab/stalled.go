@@ -9,20 +9,20 @@ import (
 	"throughline/internal/validate"
 )
 
-// measuredLoad is what tells a stalled run: the deployment and its lengths, how many clients it had, and the TTFT that was measured.
-// It holds no prediction, so that none can decide which runs predictions are judged by.
+// measuredLoad is what identifies a stalled run. It holds no prediction, so that none can decide
+// which runs predictions are judged by.
 type measuredLoad struct {
 	deployment string
 	clients    int
 	ttft       float64 // ms
 }
 
-// beyondNoise is by what factor TTFT must fall as clients are added before a run counts as stalled: twice the 13% by which nine in
-// ten repeats of a run of the public table differ at most.
+// beyondNoise is the factor by which TTFT must fall as clients are added for a run to count as
+// stalled: twice the 13% that bounds nine in ten repeats of a run in the public table.
 const beyondNoise = 1.26
 
-// stalledRuns are those whose first tokens took longer than under more clients of the same deployment, lengths and version. More load
-// makes nobody wait less, so something else than the load kept them waiting, such as a start or a connection.
+// stalledRuns had a longer TTFT than with more clients of the same deployment, lengths and version.
+// Load cannot explain that; a start or a connection may.
 func stalledRuns(runs []measuredLoad) []bool {
 	out := make([]bool, len(runs))
 	for i, r := range runs {

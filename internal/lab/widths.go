@@ -10,17 +10,17 @@ import (
 	"throughline/internal/validate"
 )
 
-// aim is the share of the samples of a fit that their bands hold. It is a little more than the four in five that bands are to
-// hold of others: a fit to a few dozen groups suits them better than it does the next one.
+// aim is the share of fitted samples inside their bands, a little above the target of four in five:
+// a fit to a few dozen groups suits them better than it does the next one.
 const aim = 0.84
 
-// heldBack is how many groups a circumstance is held back by, of those that have it: groups share their errors, so that evidence
-// is counted in groups, and what few of them tell does not hold for the next ones. Halves of the groups are predicted best by
-// the other halves with 1 to 2.
+// heldBack is how many groups' worth of evidence a term must overcome, as errors are shared within
+// groups and what few of them show does not generalise. Halves of the groups predict each other
+// best with 1 to 2.
 const heldBack = 2
 
-// used are the terms of a width that a quantity has enough evidence for: forward passes are of one processor, and of
-// disaggregated servers there are few groups.
+// used are the terms with enough evidence: forward passes run on one processor, and few groups have
+// disaggregated servers.
 var used = [estimate.QuantityCount][estimate.TermCount]bool{
 	estimate.PrefillStep: {estimate.Base: true},
 	estimate.DecodeStep:  {estimate.Base: true},
@@ -31,8 +31,8 @@ var used = [estimate.QuantityCount][estimate.TermCount]bool{
 	estimate.UntoldTPOT:  {estimate.Base: true},
 }
 
-// FitWidths finds the widths of bands for which a share of samples lies inside, whatever their circumstances: the quantile
-// regression of how far they are off besides the errors of their kernels. Doubtful ones do not count.
+// FitWidths finds widths that hold the same share of samples in all circumstances, by quantile
+// regression of their errors beyond those of kernels. Doubtful samples do not count.
 func FitWidths(samples []validate.Sample) (out [estimate.QuantityCount]estimate.Width) {
 	for q := range out {
 		var rows []terms
@@ -81,9 +81,9 @@ const least = 0.007
 // round keeps three decimals: a tenth of a percent of a width.
 func round(x float64) float64 { return math.Round(x*1e3) / 1e3 }
 
-// regressed is the coefficients of the terms whose sum a share of the values stays below: the minimum of
-// share · (what is above) + (1 - share) · (what is below), found by weighting squares until they weigh as much. Terms are
-// held back by shares of what they occur with.
+// regressed is the coefficients of the terms whose sum a share of the values stays below, by
+// iteratively reweighted least squares on share · above + (1 - share) · below. Each term is held
+// back by a share of what it occurs with.
 func regressed(rows []terms, values []float64, share float64, held terms) (b terms) {
 	const (
 		rounds    = 200
@@ -161,8 +161,8 @@ func groupsOf(samples []validate.Sample) []string {
 	return slices.Sorted(maps.Keys(groups))
 }
 
-// CrossCovered judges either half of the groups by widths that were found on the other half: the samples of the halves with
-// those bands. Half are the groups at even places of a list.
+// CrossCovered judges each half of the groups, by even and odd places in the list, with widths
+// found on the other.
 func CrossCovered(samples []validate.Sample, groups []string) [2][]validate.Sample {
 	sides := halved(samples, groups)
 	widths := [2][estimate.QuantityCount]estimate.Width{FitWidths(sides[1]), FitWidths(sides[0])}
@@ -192,18 +192,18 @@ func Trustworthy(samples []validate.Sample) []validate.Sample {
 	return slices.DeleteFunc(slices.Clone(samples), func(s validate.Sample) bool { return s.Doubtful })
 }
 
-// halvings is how many times groups are put into halves by chance, so that one lucky way to do it does not pretend.
+// halvings is how many random halvings are averaged, so that no lucky one misleads.
 const halvings = 200
 
-// Halved is the coverage of halves that were found by chance: the mean, and how far single ones are from it.
+// Halved is the coverage over random halvings: the mean, and how far single ones are from it.
 type Halved struct {
 	validate.Coverage
 	Spread [4]float64 // standard deviation of the share inside, of all and of each third
-	Held   float64    // share of the halvings in which the level and each third held as many as they should
+	Held   float64    // share of halvings in which the level and its thirds held
 }
 
-// MeanCovered is the coverage of halves that were found by chance, and the share of the halvings in which all levels with rows
-// enough held.
+// MeanCovered is the coverage over random halvings, and the share of them in which all levels with
+// enough rows held.
 func MeanCovered(samples []validate.Sample) (out []Halved, together float64) {
 	samples = Trustworthy(samples)
 	groups := groupsOf(samples)

@@ -20,7 +20,7 @@ var operations = map[string]kernel.Slot{
 	"ll": kernel.DispatchLowLatency, "normal": kernel.DispatchNormal,
 }
 
-// columnDims translates the columns of dimensions, columnLabels those of text. What is in neither is not kept.
+// columnDims maps columns to dimensions, columnLabels those of text; other columns are dropped.
 var columnDims = map[string]string{
 	"m": "m", "n": "n", "k": "k",
 	"batch_size": "b", "isl": "s", "num_heads": "h", "num_key_value_heads": "hk", "head_dim": "d",
@@ -39,7 +39,7 @@ var columnLabels = map[string]string{
 // typeColumns hold the number type.
 var typeColumns = []string{"gemm_dtype", "attn_dtype", "mla_dtype", "moe_dtype", "nccl_dtype", "allreduce_dtype", "bmm_dtype"}
 
-// times are the columns of times: most files have one, those of expert exchanges one for each direction.
+// times are columns of times: one in most files, one per direction in those of expert exchanges.
 var times = []struct {
 	column string
 	unit   float64
@@ -48,12 +48,12 @@ var times = []struct {
 }{
 	{"latency", 1e-3, kernel.None, ""},
 	{"dispatch_avg_t_us", 1e-6, kernel.DispatchLowLatency, ""}, {"combine_avg_t_us", 1e-6, kernel.CombineLowLatency, ""},
-	// Ranks first tell each other what will come; over nodes some of the sending happens in that time.
+	// Ranks first announce what will come; across nodes some of the sending happens in that time.
 	{"dispatch_transmit_us", 1e-6, kernel.DispatchNormal, "dispatch_notify_us"}, {"combine_transmit_us", 1e-6, kernel.CombineNormal, "combine_notify_us"},
 }
 
-// perNode is the GPUs of a node. With four on the boards of Grace systems and eight on others, large exchanges take as
-// long as the copies of their tokens do, whatever the number of experts per token.
+// perNode is the GPUs of a node: with four on Grace boards and eight elsewhere, large exchanges
+// take as long as copying their tokens, whatever the number of experts per token.
 func perNode(device string) int {
 	if strings.Contains(device, "GB200") || strings.Contains(device, "GB300") {
 		return 4
@@ -76,14 +76,13 @@ func linearKind(source, phase string) (kernel.Slot, error) {
 	return kernel.None, fmt.Errorf("unknown kernel %q of linear attention", source)
 }
 
-// absorbed is the widths n and k of the products of every head that latent attention absorbs: queries before attention,
-// its results behind.
+// absorbed is the n and k of latent attention's per-head products, before and after attention.
 var absorbed = map[string][2]int{"mla_gen_pre": {512, 128}, "mla_gen_post": {128, 512}}
 
-// columns is the schema with a column per dimension: where things are in a row. A place of -1 is a column that is not there.
+// columns locates the fields of the schema with a column per dimension; -1 is an absent column.
 type columns struct {
 	head                                    []string
-	dims, labels                            []int // columns of the dimensions and labels of the layout
+	dims, labels                            []int // of the layout's dimensions and labels
 	operation, numbers, kernel, phase, node int
 	times                                   []timeAt
 

@@ -1,7 +1,8 @@
-// Package measurement reads tables of measured kernel times into typed rows. It knows three schemas: one with a column of
-// parameters (kind,dtype,params,flops,bytes,time_us), which measure/measure.py writes, one with a column per dimension
-// (framework,version,device,op_name,kernel_source,...,latency in ms), of which public data sets are kept, and tables
-// whose path tells the shape (.../mha/decode/h20/32-8-128.csv).
+// Package measurement reads tables of measured kernel times into typed rows. It knows three
+// schemas: one with a column of parameters (kind,dtype,params,flops,bytes,time_us), which
+// measure/measure.py writes; one with a column per dimension
+// (framework,version,device,op_name,kernel_source,...,latency in ms), as in public data sets; and
+// tables whose path gives the shape (.../mha/decode/h20/32-8-128.csv).
 package measurement
 
 import (
@@ -21,7 +22,7 @@ import (
 // Row is one measured time.
 type Row struct {
 	Kind    kernel.Slot // the kernel that was measured
-	Type    string      // number type in the words of the system format where there is one, else as written
+	Type    string      // number type as the system format names it, else as written
 	Seconds float64
 	File    string
 	Line    int
@@ -48,7 +49,7 @@ func (r *Row) Get(name string) float64 {
 	return float64(n)
 }
 
-// Label is a textual property of the row: kernel, dtype as written, kv, distribution, model; empty where it has none.
+// Label is a textual property (kernel, dtype as written, kv, distribution, model), or empty.
 func (r *Row) Label(name string) string {
 	if i := slices.Index(r.layout.labels, name); i >= 0 {
 		return r.labels[i]
@@ -95,8 +96,8 @@ type Table struct {
 	Problems []Problem
 }
 
-// ReadFile reads a table, compressed or not. The error is about the file as a whole, which it does not name; bad rows are in
-// the table.
+// ReadFile reads a table, compressed or not. Its error does not name the file; bad rows are in the
+// table.
 func ReadFile(name string) (*Table, error) {
 	f, err := csvfile.Open(name)
 	if err != nil {
@@ -106,7 +107,7 @@ func ReadFile(name string) (*Table, error) {
 	return Read(Name(name), f)
 }
 
-// Parser is what reads the records of a table with the given columns. A record may hold several rows.
+// Parser returns a reader of records with the given columns; a record may hold several rows.
 func Parser(name string, head []string) (func(record []string) ([]Row, error), error) {
 	switch {
 	case slices.Contains(head, "params") && slices.Contains(head, "time_us"):
@@ -121,7 +122,7 @@ func Parser(name string, head []string) (func(record []string) ([]Row, error), e
 	return parse, err
 }
 
-// Read reads a table; the name is for messages, and tells the shape where that is not in the columns.
+// Read reads a table; the name is for messages, and gives the shape where columns do not.
 func Read(name string, src io.Reader) (*Table, error) {
 	c := csvfile.NewReader(src, csvfile.Kept)
 	head, err := c.Read()

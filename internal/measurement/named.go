@@ -15,14 +15,14 @@ import (
 // The third schema is tables whose path tells what was measured, as InferSim keeps them:
 //
 //	gemm/GPU/data.csv                          m,k,n,latency_us,mfu
-//	grouped_gemm/decode|prefill/GPU/data.csv   num_local_experts,...,up_proj_us,up_mfu,down_proj_us,down_mfu
+//	grouped_gemm/decode|prefill/GPU/data.csv   num_local_experts,...,up_proj_us,up_mfu,down_...
 //	mha/decode|prefill/GPU/HEADS-KVHEADS-DIM.csv
 //	mla/decode/GPU/HEADS-512-64.csv, mla/prefill/GPU/HEADS-128-64.csv
 //	dsa/..., gdn/...                           sparse and linear attention, which have no model
 //
-// Products are of float8 with scales per block. Attention computes in bfloat16; some caches are float8. Prefill is one
-// causal sequence. The column mfu is the share of the GPU's peak that the operations reached, rounded to three digits at
-// the worst. It settles what the other columns leave open: see expertRows.
+// Products are of float8 with block scales. Attention computes in bfloat16, with some float8
+// caches; prefill is one causal sequence. The column mfu is the share of peak reached, to three
+// digits or better, and settles what the other columns leave open: see expertRows.
 
 // place is what the path of a table tells.
 type place struct {
@@ -186,7 +186,7 @@ func plainProducts(head []string) func([]string) ([]Row, error) {
 	}
 }
 
-// scaled is the width of the blocks that share a scale; inner widths of experts were padded to whole ones.
+// scaled is the width of blocks that share a scale; experts' inner widths were padded to it.
 const scaled = 128
 
 func expertProducts(head []string, peak float64) func([]string) ([]Row, error) {
@@ -216,10 +216,10 @@ func expertProducts(head []string, peak float64) func([]string) ([]Row, error) {
 	}
 }
 
-// expertRows is how many experts had rows, and how many each. The tables were measured with ⌊t·u⌋ rows for each expert, t
-// being the nominal number and u drawn from 0.7 to 1.3, and mfu counts what was drawn: computed rows altogether. Some
-// tables also count the padding of each expert to 128 rows. So a number that the draw does not explain gives way to the
-// mean of the draw, and of experts with one nominal row half had none.
+// expertRows is how many experts had rows, and how many each. Tables used ⌊t·u⌋ rows per expert,
+// for a nominal t and u drawn from 0.7 to 1.3, and mfu counts the rows drawn (computed). Some also
+// count padding to 128 rows, so a number the draw cannot explain is replaced by its mean; with one
+// nominal row, half of the experts had none.
 func expertRows(local, nominal int, computed float64) (experts, m int) {
 	n, t := float64(local), float64(nominal)
 	mean, deviation := (t-0.5)*n, 0.6*t*math.Sqrt(n/12)

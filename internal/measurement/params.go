@@ -15,26 +15,26 @@ var (
 	convolved = []string{"b", "s", "h", "hk", "dk", "dv", "conv"}
 )
 
-// needs are the dimensions without which a row says nothing. Attention may have a window and what was there before (step)
-// besides; n of copies and messages is bytes; expert blocks have a distribution of their load.
+// needs are the dimensions a row must have. Attention may also have a window and earlier tokens
+// (step), and expert blocks a load distribution; n of copies and messages is bytes.
 var needs = map[kernel.Slot][]string{
 	kernel.Gemm:               {"m", "n", "k"},
 	kernel.GroupedGemm:        {"experts", "m", "n", "k"}, // m: rows of each expert
-	kernel.Experts:            block,                      // besides touched: experts that got a token
+	kernel.Experts:            block,                      // and touched: experts with a token
 	kernel.DispatchedExperts:  block,
 	kernel.Prefill:            {"b", "s", "h", "hk", "dq", "dv"},
 	kernel.Decode:             {"b", "s", "h", "hk", "d"}, // s: the context
 	kernel.LatentPrefill:      {"b", "s", "h"},
 	kernel.LatentDecode:       {"b", "s", "h"},
 	kernel.Absorb:             {"tokens", "h", "n", "k"}, // for every head tokens × k by k × n
-	kernel.ConvolutionPrefill: convolved,                 // over queries and keys of hk heads and values of h
+	kernel.ConvolutionPrefill: convolved,                 // queries, keys of hk heads, values of h
 	kernel.ConvolutionDecode:  convolved,
 	kernel.LinearPrefill:      convolved[:6],
 	kernel.LinearDecode:       convolved[:6],
 	kernel.AddNorm:            {"m", "h"},
 	kernel.SiluMul:            {"m", "i"},
 	kernel.Quantise:           {"m", "k"},
-	kernel.RopeCache:          {"m", "h", "hk", "d"}, // d of 576: a latent vector and its rotated key
+	kernel.RopeCache:          {"m", "h", "hk", "d"}, // d of 576: latent vector, rotated key
 	kernel.TopK:               {"m", "experts", "topk"},
 	kernel.Align:              {"m", "experts", "topk"},
 	kernel.Permute:            {"m", "h", "topk"},
@@ -56,7 +56,7 @@ var needs = map[kernel.Slot][]string{
 	kernel.CombineLowLatency:  exchanged,
 }
 
-// copied are the kinds whose column dtype says something other than a number type: how the host keeps its memory.
+// copied are kinds whose dtype column says how the host keeps its memory, not a number type.
 var copied = map[kernel.Slot]bool{kernel.DeviceCopy: true, kernel.ToHost: true, kernel.ToDevice: true}
 
 // aliases are other names of kinds in tables of this schema, and of their dimensions.

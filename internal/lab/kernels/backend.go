@@ -25,9 +25,9 @@ func once(set *kernel.Set) {
 	}
 }
 
-// modules are tables of whole attention layers of DeepSeek-V3, by backend. Their projections are the same whatever the backend, so
-// that the times of two backends differ by those of their kernels. What fa3 leaves beside its kernel does not depend on the context
-// (33 us with 16 heads and 1024 to 16384 tokens, H100): the difference is that of the kernels indeed.
+// modules are tables of whole attention layers of DeepSeek-V3, by backend. Projections are the same
+// in all, so times differ by their kernels only: what fa3 leaves beside its kernel does not depend
+// on the context (33 us with 16 heads and 1024 to 16384 tokens, H100).
 func (m *measured) modules(folder string) (out []string, err error) {
 	for _, pattern := range m.files {
 		all, err := filepath.Glob(filepath.Join(folder, pattern))
@@ -43,7 +43,7 @@ func (m *measured) modules(folder string) (out []string, err error) {
 	return out, nil
 }
 
-// byBackend says how far off kernels of attention are that a set has by name: those of one chip on the tables of another, and those of
+// byBackend reports the error of named attention kernels: of one chip on tables of another, and of
 // grouped attention on the table of latent attention.
 func byBackend(folder string, out *bytes.Buffer, sets map[string]*kernel.Set) error {
 	out.WriteString(backends)
@@ -77,8 +77,8 @@ func byBackend(folder string, out *bytes.Buffer, sets map[string]*kernel.Set) er
 	return nil
 }
 
-// carriedBy is the mean error, and the median of predicted to measured times, of the kernels of a software of a set on rows of a kind.
-// Latent attention by the kernels of grouped attention: within one chip.
+// carriedBy is the mean error and median ratio to measured times of a software's kernels on rows of
+// a kind. Latent attention is compared with kernels of grouped attention within one chip.
 func carriedBy(rows []measurement.Row, of kernel.Slot, software string, set *kernel.Set, s *hardware.System, within bool) string {
 	if within != (of == kernel.LatentDecode) {
 		return " – |"

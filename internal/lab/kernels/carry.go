@@ -8,18 +8,19 @@ import (
 	"throughline/internal/calibrate"
 )
 
-// Tensor cores are not all that a kernel waits for: it also loads, scales, adds up and stores, which takes as long as the
-// multiprocessors have it take, however fast their tensor cores are. Slowdowns count all of that in units of the tensor
-// cores, so that a chip with a seventh of their rate on the same multiprocessors, as the H20, has a smaller one:
+// A kernel also loads, scales, adds and stores, at a pace set by the multiprocessors rather than
+// their tensor cores. Slowdowns count that in units of the tensor cores, so a chip like the H20,
+// with a seventh of their rate on the same multiprocessors, has a smaller one:
 //
 //	slowdown' = 1 + (slowdown - 1) · (matrix' / vector') / (matrix / vector)
 //
-// where matrix and vector are the rates of the two chips. DeepGEMM, which was measured on both, bears it out: at best its grouped
-// products are 1.41 times slower than the peak of an H800, which would make 1.09 on an H20, where they are 1.05.
+// where matrix and vector are the rates of the two chips. DeepGEMM, measured on both, confirms it:
+// grouped products at best 1.41 times slower than peak on an H800 predict 1.09 on an H20, where
+// 1.05 was measured.
 const usualType = "bfloat16"
 
-// tensorShare is how much less a chip has of tensor cores for its other units than another; 1 where it has about as much, or
-// more.
+// tensorShare is a chip's ratio of tensor to other units relative to another chip's; 1 where it is
+// about as large or larger.
 func tensorShare(from, to *hardware.System) float64 {
 	share := func(s *hardware.System) float64 { return s.Matrix[usualType].TFlops / s.Vector[usualType].TFlops }
 	const alike = 0.9

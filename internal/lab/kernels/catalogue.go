@@ -1,5 +1,6 @@
-// Package kernels fits the built-in kernels to public tables of measurements that lie beside the project, and writes them, the
-// page that says how well, and a record by which a test tells whether they are current.
+// Package kernels fits the built-in kernels to public measurements kept beside the project. It
+// writes the kernels, a page on their errors, and a record by which a test tells whether they are
+// current.
 package kernels
 
 import (
@@ -18,7 +19,7 @@ import (
 	"throughline/internal/measurement"
 )
 
-// shared is where public measurements lie, seen from the root of the project. They are not part of it.
+// shared is where public measurements lie, relative to the project root; they are not part of it.
 const shared = "../shared/measurements/"
 
 // measured is tables of one chip by one method.
@@ -47,12 +48,13 @@ var (
 	h800Tables   = measured{"H800, InferSim", "H800", []string{shared + "infersim/*/h800/*.csv", shared + "infersim/*/*/h800/*.csv"}, "tables of alibaba/InferSim (Apache-2.0)", inferSim}
 )
 
-// inferSim is what its tables were measured with: README.md ("Benchmarked on FlashInfer, FlashAttention-3, FlashMLA"),
-// kernel_benchmark/fa3_mha_prefill.py and flashinfer_mha_decode.py of alibaba/InferSim.
+// inferSim is what its tables were measured with: README.md ("Benchmarked on FlashInfer,
+// FlashAttention-3, FlashMLA"), kernel_benchmark/fa3_mha_prefill.py and flashinfer_mha_decode.py of
+// alibaba/InferSim.
 var inferSim = map[kernel.Slot]string{kernel.Prefill: "fa3", kernel.LatentPrefill: "fa3", kernel.Decode: "flashinfer", kernel.LatentDecode: "flashmla"}
 
-// built are the built-in kernels: what was measured on the chip, then what is taken from others. A kind of kernels comes
-// from the first that has it.
+// built are the built-in kernels, measured on the chip first and then borrowed from others; the
+// first source with a kind of kernel provides it.
 var built = []struct {
 	name   string
 	own    []measured
@@ -70,13 +72,14 @@ var built = []struct {
 	{"H800", []measured{h800Tables}, []string{compiledOnH200, "H100_SXM"}},
 }
 
-// compiledOnH200 is the kernels that measure.py and small.py measure. Of them only those that move bytes carry over to other
-// chips: engines fuse them in the same way, which the tables of engines do not contain.
+// compiledOnH200 is kernels measured by measure.py and small.py. Only those that move bytes carry
+// over to other chips: engines fuse them alike, and tables of engines lack them.
 const compiledOnH200 = "H200, compiled"
 
-// sustainedShare is the share of the rate of isolated kernels in long prefills: as measured on one H200 (docs/validation/forward.md),
-// on others estimated. An H20 has a seventh of the tensor cores' rate within 400 W, and no reason to lower its clocks: with 0.9, the two
-// prefills that InferSim prints for it (Qwen3-8B, Qwen3-30B-A3B) would be 9.0 and 5.2% too slow; with 1 they are 0.6 and 4.9% too fast.
+// sustainedShare is the share of isolated kernels' rate that long prefills keep, measured on one
+// H200 (docs/validation/forward.md) and estimated for others. An H20 has a seventh of the tensor
+// rate within 400 W and need not lower its clocks: with 0.9, InferSim's two prefills (Qwen3-8B,
+// Qwen3-30B-A3B) come out 9.0 and 5.2% too slow; with 1, 0.6 and 4.9% too fast.
 const (
 	// Chosen: long prefills on one H200 (docs/validation.md); 2026-11-15.
 	sustainedShare     = 0.9
@@ -89,8 +92,9 @@ const (
 // Chosen: the two prefills of InferSim on H20; 2026-11-15.
 var unthrottled = []string{"H20_96G"}
 
-// skipped are tables of whole modules, which have no model here; the exchanges of the H200 by the older engine are those of the H100 under another name; a table of the H20 is of
-// a kernel that does not split the context, unlike all others of that chip.
+// skipped are tables of whole modules, which have no model; exchanges of the older engine on the
+// H200, which are the H100's renamed; and an H20 table of a kernel that, unlike the chip's others,
+// does not split the context.
 var skipped = regexp.MustCompile(`sparse_attention|wideep_\w+_mla|h200_sxm_.*0\.5\.6.*deepep|INDEX|/dsa/|/gdn/|/h20/64-2-128`)
 
 // names are the files of the tables.
@@ -142,8 +146,8 @@ type Output struct {
 	Content []byte
 }
 
-// Catalogue fits the built-in kernels to the tables of measurements, and says in docs/calibration.md how well: the files to
-// write. It takes minutes. The folder is the root of the project.
+// Catalogue fits the built-in kernels, which takes minutes, and returns the files to write,
+// including their errors in docs/calibration.md. The folder is the project root.
 func Catalogue(folder string, log func(title string)) ([]Output, error) {
 	var out bytes.Buffer
 	var files []Output
@@ -188,7 +192,7 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 		if slices.Contains(hopper, b.name) {
 			fp8Latent(set)
 		}
-		if g := set.GroupedGemm["float8"]; g != nil { // tables of DeepGEMM: what engines run behind an exchange
+		if g := set.GroupedGemm["float8"]; g != nil { // DeepGEMM, run after an exchange
 			set.Put(kernel.DispatchedExperts, "float8", g, set.Errors["grouped_gemm.float8"])
 		}
 		sets[b.name] = set
@@ -221,10 +225,11 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 	return append(files, Output{"docs/calibration.md", out.Bytes()}), nil
 }
 
-// narrowProducts says which kernel stands for products of 8 bits, of weights with one scale and with scales of blocks. The tables
-// of InferSim are of DeepGEMM, which scales blocks, and stand for both. On an H100 DeepGEMM is faster than SGLang's kernel for one
-// scale, and stands for that as well. On Blackwell engines run other kernels for blocks than these tables have, which are slower than those
-// for one scale: serving runs of DeepSeek in FP8 there would come out 10 to 25% too slow by them.
+// narrowProducts chooses the kernels for 8-bit products with one scale and with block scales.
+// InferSim's tables are of DeepGEMM, which scales blocks, and stand for both. On an H100 DeepGEMM
+// also replaces SGLang's slower one-scale kernel. Block kernels in tables of Blackwell
+// are slower than those for one scale and not what engines run: with them, serving runs of DeepSeek
+// in FP8 would come out 10 to 25% too slow.
 //
 // Chosen: runs of DeepSeek in FP8 on B200 and GB200 in aiconfigurator's silicon_sample.csv; 2026-11-15.
 func narrowProducts(part *kernel.Set, title string) {
@@ -260,8 +265,7 @@ func fillFrom(set *kernel.Set, others []string, sets map[string]*kernel.Set) err
 	return nil
 }
 
-// movingOnly is the kernels of sets that only move bytes, which carry over to other chips: the time to launch one, and the
-// bandwidth.
+// movingOnly is kernels that only move bytes, which carry over by launch time and bandwidth.
 func movingOnly(sets ...*kernel.Set) *kernel.Set {
 	out := &kernel.Set{System: compiledOnH200}
 	for _, s := range sets {
@@ -332,8 +336,8 @@ were measured: mean errors in percent of the kernels of one chip on the tables o
 
 `
 
-// acrossNodes adds exchanges over several nodes, which were measured on the H100 only, to those that were measured on one node:
-// between nodes the network decides, and slowdowns are relative to its bandwidth.
+// acrossNodes adds exchanges over several nodes, measured on the H100 only: there the network
+// decides, and slowdowns are relative to its bandwidth.
 func acrossNodes(set, from *kernel.Set) {
 	added := false
 	for key, e := range set.Exchange {
@@ -353,8 +357,8 @@ func acrossNodes(set, from *kernel.Set) {
 // usualExchange is 16384 tokens of DeepSeek-V3 on a node of eight.
 var usualExchange = kernel.Shape{M: 16384, N: 8, K: 7168, Experts: 256, Group: 8, Nodes: 1}
 
-// fillLinks says of exchanges within a node that leave much of the links idle how much of them those of another chip use, where the
-// same units fill them: as much as more units would.
+// fillLinks gives exchanges within a node that leave links idle the link use of another chip whose
+// same units fill them: what more units would reach.
 func fillLinks(set, from *kernel.Set) {
 	const idle = 1.5
 	for of, key := range map[kernel.Slot]string{kernel.DispatchNormal: "dispatch_normal", kernel.CombineNormal: "combine_normal"} {
@@ -525,10 +529,10 @@ Expert blocks between the halves of an exchange are those of SGLang's DeepEP lay
 every expert and on up to 8 ranks: smaller ones last as long as the host takes to launch a dozen kernels.
 `
 
-// fp8Latent adds what latent attention does on Hopper with a cache of 8 bits, for which there is no table of the kernel that
-// engines run: half the bytes at the efficiency of the kernel for 16 bits, and the operations slower by as much as widening
-// the cache costs, by the published rates of FlashMLA on an H800 (github.com/deepseek-ai/FlashMLA, README): 660 TFLOP/s with
-// a cache of 16 bits, 410 with one of 8.
+// fp8Latent adds latent attention with an 8-bit cache on Hopper, for which no table has the kernel
+// that engines run: half the bytes at 16-bit efficiency, and operations slowed as FlashMLA's rates
+// on an H800 are (github.com/deepseek-ai/FlashMLA, README), from 660 TFLOP/s with a 16-bit cache to
+// 410 with 8.
 func fp8Latent(set *kernel.Set) {
 	wide := set.LatentDecode["bfloat16"]
 	if wide == nil || set.LatentDecode["float8"] != nil {

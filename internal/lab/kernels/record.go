@@ -18,10 +18,10 @@ import (
 	"strings"
 )
 
-// Record says what the built-in kernels were fitted from and what came out, so that a test can tell cheaply whether they
-// are current. The command that fits them writes it.
+// Record is what the built-in kernels were fitted from and what came out, so that a test can
+// cheaply tell whether they are current. The fitting command writes it.
 type Record struct {
-	Code    string            `json:"code"`    // of the packages that fit and price, without comments
+	Code    string            `json:"code"`    // of fitting and pricing, without comments
 	Systems string            `json:"systems"` // the peaks of the chips
 	Tables  map[string]string `json:"tables"`  // of measurements, by title
 	Outputs map[string]string `json:"outputs"` // by name
@@ -33,7 +33,7 @@ const RecordName = "internal/lab/kernels/catalogue.json"
 // code is the packages that decide what comes out of a fit, seen from the root of the project.
 var code = []string{"internal/lab/kernels", "internal/calibrate", "hardware/kernel", "internal/measurement"}
 
-// Inputs is what the built-in kernels would be fitted from now. Tables that are not there are not in it.
+// Inputs is what the built-in kernels would be fitted from now, without absent tables.
 func Inputs(folder string) (*Record, error) {
 	r := &Record{Tables: map[string]string{}, Outputs: map[string]string{}}
 	var err error
@@ -99,7 +99,7 @@ func ReadRecord(folder string) (*Record, error) {
 	return &r, json.Unmarshal(src, &r)
 }
 
-// Stale says what has changed since the record was written, and which tables are absent and could not be compared.
+// Stale lists what changed since the record was written, and absent tables, which are not compared.
 func (r *Record) Stale(folder string) (changed, absent []string, err error) {
 	now, err := Inputs(folder)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"throughline/internal/calibrate"
 )
 
-// Shapes are the files of the shapes that the built-in kernels were measured with. The folder is the root of the project.
+// Shapes are files of the measured shapes of built-in kernels; folder is the project root.
 func Shapes(folder string, log func(title string)) ([]Output, error) {
 	var out []Output
 	for _, b := range built {
@@ -31,7 +31,7 @@ func Shapes(folder string, log func(title string)) ([]Output, error) {
 			}
 			for name, kinds := range more {
 				if section, key, _ := strings.Cut(name, "."); set.Kernels.SoftwareOf(section, kernel.PlainKey(key)) == set.Kernels.SoftwareOf(section, key) {
-					name = section + "." + kernel.PlainKey(key) // it is the one that is taken unasked
+					name = section + "." + kernel.PlainKey(key) // the default kernel
 				}
 				if seen[name] == nil { // a kernel is fitted to the first that has it
 					seen[name] = kinds

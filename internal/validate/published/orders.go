@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// readAny reads a row, or one side of a ratio, that names several layouts, of which the best counts: those who compared them
-// drew Pareto curves. A server that prefills and decodes ("aggregated") is asked what its clients get, whatever the other side is.
+// readAny reads a row, or a side of a ratio, naming several layouts, of which the best counts, as
+// sources drew Pareto curves. An aggregated server is asked what its clients get, whatever the
+// other side is.
 func readAny(row inputs, asks quantity) (config, error) {
 	if strings.Contains(row.get("parallelism"), "aggregated") {
 		asks = outputRate
@@ -32,8 +33,8 @@ func (p *predictor) best(c *config) (float64, error) {
 	return most, err
 }
 
-// AsPublished is a statement that one deployment is faster than another, with the ratio of the two as predicted; 0: not
-// predicted.
+// AsPublished is a claim that one deployment is faster than another, and the ratio predicted.
+// The ratio is 0 if there is no prediction.
 type AsPublished struct {
 	Name  string
 	Ratio float64

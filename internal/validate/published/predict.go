@@ -62,14 +62,14 @@ func (p *predictor) row(row *Row) (float64, string) {
 	return values[0], ""
 }
 
-// value is what a deployment does, in the unit of the figure; of one side of a ratio, what a processor does.
+// value is what a deployment does in the figure's unit; for a side of a ratio, per processor.
 func (p *predictor) value(c *config) (float64, error) {
 	m, err := p.shape(c.point.Model)
 	if err != nil {
 		return 0, err
 	}
 	c.lay(m)
-	// Their recipes tell servers a share of the memory, or they are of versions whose own share is not known.
+	// Recipes set the servers' share of the memory, or their versions' own share is not known.
 	c.point.Traffic.MemoryShare = assume.Physical.MemoryFraction
 	if c.run.requests > 0 {
 		return p.benchmark(c)
@@ -319,12 +319,12 @@ func part(o *estimate.Operator) int {
 	return otherPart
 }
 
-// nodesOfToken is how many nodes a token goes to at most in the tests of DeepEP, where a group of experts is those of a node
-// (num_topk_groups in tests/test_internode.py); within a node they limit nothing.
+// nodesOfToken is the most nodes a token goes to in DeepEP's tests, where each node holds a group
+// of experts (num_topk_groups in tests/test_internode.py); within a node there is no limit.
 const nodesOfToken = 4
 
-// sent is the time of one direction of an exchange: as the library of the row takes it, where that is not the one whose kernels
-// the catalogue has.
+// sent is the time of one direction of an exchange, by the library of the row if the catalogue
+// lacks its kernels.
 func (c *config) sent(r *point.Result, kind op.Kind) float64 {
 	r = c.routed(r)
 	library, ok := collective.FindLibrary(c.library)
@@ -369,8 +369,8 @@ type counted struct {
 
 func (c *counted) nodes() int { return max(1, c.ranks/perNode) }
 
-// bytes is what DeepEP counts for its bandwidth (tests/test_intranode.py and test_internode.py): every token once for
-// every rank of a node, or every node, that has one of its experts, itself included.
+// bytes is what DeepEP counts for its bandwidth (tests/test_intranode.py and test_internode.py):
+// each token once per rank of a node, or per node, with one of its experts, itself included.
 func (c *counted) bytes(m *model.Model) float64 {
 	groups, experts := float64(c.ranks), float64(m.Experts.Routed)
 	if nodes := c.nodes(); nodes > 1 {

@@ -1,6 +1,6 @@
-// Package published predicts figures that others have printed: throughputs, times of parts of a layer, times of exchanges
-// and ratios between such figures. What is done with a figure follows by rule from what its row says of it, never from the
-// figure itself (rules.go); what its row says is taken apart into a deployment (read.go), which is priced like any other
+// Package published predicts figures that others have printed: throughputs, times of parts of a
+// layer or of exchanges, and ratios. A row's description, never its figure, decides by rule how it
+// is treated (rules.go); it is read into a deployment (read.go) and priced like any other
 // (predict.go).
 package published
 
@@ -34,8 +34,8 @@ var Columns = []string{
 type Row struct {
 	Cells []string // in the order of Columns
 	Class Class
-	// Value and Predicted are the figure in its unit; Predicted is 0 where there is none. Of a ratio in percent they are
-	// kept as the ratio.
+	// Value and Predicted are in the figure's unit, or a ratio for percentages; Predicted is 0
+	// if there is none.
 	Value, Predicted float64
 	Reason           string // why it is not compared, or has no prediction
 
@@ -69,7 +69,7 @@ func (r *Row) Has() bool { return r.Predicted > 0 && r.Value > 0 }
 // chartWidth is how far off a figure may be that somebody read off a chart.
 const chartWidth = 0.03
 
-// Within reports whether the prediction is at most so far off; a figure read off a chart counts as wider.
+// Within reports whether the error is within the limit, which is wider for figures read off charts.
 func (r *Row) Within(limit float64) bool {
 	if r.evidence() == "chart_read" {
 		limit += chartWidth
@@ -201,7 +201,7 @@ func (t *Table) read(ctx context.Context, name string, src io.Reader) error {
 	}
 }
 
-// figure is the published number, 0 where it is none that could be compared. A gain in percent is a ratio.
+// figure is the published number, or 0 if it cannot be compared; a gain in percent is a ratio.
 func (r *Row) figure() float64 {
 	v, err := strconv.ParseFloat(strings.TrimSpace(r.column("value")), 64)
 	if r.Class == Relation && r.column("unit") == "%" {
@@ -216,8 +216,7 @@ func (r *Row) figure() float64 {
 	return v
 }
 
-// Of is the rows of a class as a report, grouped by what they are of: its groups, errors and worst rows are those of any
-// validation.
+// Of is the rows of a class as a report like that of any validation, grouped by what they are of.
 func (t *Table) Of(class Class) *validate.Report {
 	r := &validate.Report{Header: slices.Concat(Columns, added), Figures: []string{""}}
 	for i := range t.Rows {

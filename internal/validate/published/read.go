@@ -79,7 +79,7 @@ var systems = []choice{
 var models = []choice{
 	{all(in("model", `^DeepSeek-V3`)), "DeepSeek-V3"}, // R1 has the same shape
 	{all(in("model", `^DeepSeek.R1`)), "DeepSeek-R1"},
-	{all(in("model", `^Kimi-K2-Thinking`)), "Kimi-K2.5"}, // of the same shape, and in the same formats
+	{all(in("model", `^Kimi-K2-Thinking`)), "Kimi-K2.5"}, // same shape and formats
 	{all(in("model", `Llama.*405B`)), "Llama-3.1-405B"},
 	{all(in("model", `Llama.*3\.3 70B`)), "Llama-3.1-70B"},
 	{all(in("model", `Llama.*Maverick`)), "Llama-4-Maverick-17B-128E"},
@@ -88,7 +88,7 @@ var models = []choice{
 var engines = []choice{
 	{all(in("source", `TensorRT-LLM`)), "trtllm"},
 	{all(in("parallelism", `DeepSeek profile|DeepSeek's own`)), engine.Generic.Name},
-	{all(in("parallelism", `^TensorRT-LLM`)), "trtllm"}, // of notes on several engines, what a side begins with
+	{all(in("parallelism", `^TensorRT-LLM`)), "trtllm"}, // side of a note on several engines
 	{all(in("parallelism", `^vLLM`), in("notes", `vLLM 0\.[89]\b`)), "vllm@0.9"},
 	{all(in("parallelism", `^vLLM`)), "vllm"},
 	{all(in("parallelism", `^SGLang`), in("notes", `SGLang 0\.4\.7\b`)), "sglang@0.4.8"},
@@ -96,16 +96,17 @@ var engines = []choice{
 	{all(in("source", `^SGLang start-up`)), "sglang"},
 	{all(in("source", `^vLLM start-up`), in("notes", `before 0\.17`)), "vllm@0.16"},
 	{all(in("source", `^vLLM start-up`)), "vllm"},
-	{all(in("source", `^SGLang PD|inference notes`), in("hardware", `^H100`)), "sglang@0.4.6"}, // of May 2025
-	{all(in("source", `SGLang|InferSim|inference notes`)), "sglang@0.4"},                       // of May to September 2025
+	// Of May 2025, then of May to September 2025.
+	{all(in("source", `^SGLang PD|inference notes`), in("hardware", `^H100`)), "sglang@0.4.6"},
+	{all(in("source", `SGLang|InferSim|inference notes`)), "sglang@0.4"},
 	{nil, engine.Generic.Name},
 }
 
 // libraries that have numbers of their own (collective/libraries).
 var libraries = []choice{{all(in("source", `UCCL`)), "uccl"}}
 
-// Number formats. The figures of TensorRT-LLM on Hopper keep the cache of these two models in 16 bits (its own notes);
-// gpt-oss has weights of four bits wherever it runs.
+// TensorRT-LLM's figures on Hopper keep these two models' cache in 16 bits (its own notes); gpt-oss
+// has four-bit weights everywhere.
 var (
 	weights = []choice{
 		{all(in("model", `gpt-oss`)), "fp4"}, {all(in("precision", `W4A8`)), "w4a8"}, {all(in("precision", `FP4`)), "fp4"}, {all(in("precision", `FP8`)), "fp8"},
@@ -118,7 +119,8 @@ var (
 		{all(in("parallelism", `BF16 MLA`)), "bf16"},
 		{all(in("model", `gpt-oss|DeepSeek.R1`), in("hardware", `^H[12]00`)), "bf16"},
 	}
-	// "NVFP4 quantization is fused into it alongside the original FP8, halving the required network traffic."
+	// "NVFP4 quantization is fused into it alongside the original FP8, halving the required network
+	// traffic."
 	dispatches = []choice{{all(in("source", `^SGLang GB200 NVL72 part 2`), in("precision", `NVFP4`)), "nvfp4"}}
 	attentions = []choice{
 		{all(in("precision", `FP8 attn`)), "fp8"},
@@ -126,23 +128,26 @@ var (
 	}
 )
 
-// overlaps of exchanges with computation, as a row says; DeepSeek's own profile is of two micro-batches
+// overlaps of exchanges with computation, by row; DeepSeek's own profile has two micro-batches
 // (github.com/deepseek-ai/profile-data).
 var overlaps = []choice{
 	{all(in("parallelism", `no TBO|TBO off`)), ""},
 	{all(in("parallelism", `\bTBO|DeepSeek profile`)), plan.TwoBatch.String()},
-	// The whole layers of its breakdowns are those of its runs with overlap: 1.49 ms · 61 layers for 256 tokens is 22.5k per node.
+	// Whole layers in its breakdowns are of runs with overlap: 1.49 ms · 61 layers for 256 tokens
+	// is 22.5k per node.
 	{all(in("source", `^SGLang PD`), in("metric", `time_per_layer`)), plan.TwoBatch.String()},
 	// What SGLang's page on GB200 compares with is that of its runs on 72 H100, with overlap.
 	{all(in("source", `^SGLang GB200`), in("hardware", `^H100`)), plan.TwoBatch.String()},
-	{all(in("source", `^SGLang GB200 NVL72 part 2`), in("metric", `^decode`)), plan.SingleBatch.String()}, // its launch commands
-	{all(in("source", `^SGLang Kimi-K2`)), plan.TwoBatch.String()},                                        // its launch commands
+	// By the launch commands of these two sources.
+	{all(in("source", `^SGLang GB200 NVL72 part 2`), in("metric", `^decode`)), plan.SingleBatch.String()},
+	{all(in("source", `^SGLang Kimi-K2`)), plan.TwoBatch.String()},
 	{all(in("parallelism", `\bSBO|all opts|InferX`)), plan.SingleBatch.String()},
 }
 
-// popularities: SGLang's runs on H100, which the notes compare with DeepSeek's profile, had the experts of real texts, with the
-// copies that EPLB made of them, unless an even routing was simulated. Those on GB200 "follow our previous blogs to let data be
-// in-distribution", that of Kimi-K2 has "the same benchmark setup". Others sent random tokens, or balanced them.
+// popularities: SGLang's H100 runs, compared with DeepSeek's profile in the notes, routed real
+// texts with EPLB's copies unless even routing was simulated. Those on GB200 "follow our previous
+// blogs to let data be in-distribution"; Kimi-K2's has "the same benchmark setup". Others sent
+// random or balanced tokens.
 var popularities = []choice{
 	{all(in("parallelism", `perfect EPLB|profile`)), ""},
 	{all(in("source", `^SGLang PD`)), "served"},
@@ -150,22 +155,25 @@ var popularities = []choice{
 	{all(in("source", `inference notes`), in("url", `large-scale-ep`), in("parallelism", `\bEP\d`), notIn("parallelism", `simulated`)), "served"},
 }
 
-// scattered: ranks that share a prompt make the latent vectors of their share of the tokens (github.com/sgl-project/sglang/pull/10568).
+// scattered: ranks that share a prompt each compute the latent vectors of their tokens
+// (github.com/sgl-project/sglang/pull/10568).
 var scattered = []choice{{all(in("parallelism", `\+QKV`)), "yes"}}
 
-// backends of attention where servers had another than their version is known for here: MLA of SGLang in 2024 and January 2025
-// ("MLA optimization is turned on. Use triton backend.", python/sglang/srt/model_executor/model_runner.py of 0.3.5 to 0.4.1).
+// backends of attention that differ from the version's default here: SGLang's MLA in 2024 and
+// January 2025 ("MLA optimization is turned on. Use triton backend.",
+// python/sglang/srt/model_executor/model_runner.py of 0.3.5 to 0.4.1).
 var backends = []choice{{all(in("parallelism", `attention in Triton`)), "triton"}}
 
 // rates are what the tokens per second of a figure are of.
 var rates = []choice{
 	{all(in("metric", `per_gpu`)), "GPU"},
-	{all(in("unit", `/GPU|/rank|/NPU|^x$|^%$`)), "GPU"}, // two layouts are compared by what a GPU does
+	// Two layouts are compared per GPU.
+	{all(in("unit", `/GPU|/rank|/NPU|^x$|^%$`)), "GPU"},
 	{all(in("unit", `/node`)), "node"},
 	{nil, "all"},
 }
 
-// drafts are the tokens that a step drafts. Sources count the token that is there already among those of a draft, or not.
+// drafts are the tokens drafted per step; some sources also count the token already there.
 var drafts = []struct {
 	pattern *regexp.Regexp
 	less    int // than the number it finds
@@ -229,7 +237,7 @@ var (
 	partOf     = regexp.MustCompile(`time_per_layer_(\w+?)(?:_core)?$`)
 )
 
-// sides are the deployments of a row: one, or the two of a ratio, which its columns separate by " vs ".
+// sides are the deployments of a row: one, or the two of a ratio separated by " vs ".
 func sides(row inputs, asks quantity) ([]config, error) {
 	if !strings.Contains(row.get("parallelism"), " vs ") {
 		c, err := readAny(row, asks)
@@ -298,21 +306,25 @@ func read(row inputs, asks quantity) (config, error) {
 	return c, nil
 }
 
-// copies are the redundant experts of a whole source, where its rows do not say: those that its launch commands ask for.
+// copies are the redundant experts that a source's launch commands ask for, if rows do not say.
 var copies = []choice{
-	{all(in("source", `inference notes`), notIn("url", `large-scale-ep`)), "0"}, // the notes name none where they compare engines
+	// The notes name none where they compare engines.
+	{all(in("source", `inference notes`), notIn("url", `large-scale-ep`)), "0"},
 	{all(in("source", `^SGLang PD|inference notes|^DeepSeek`)), "32"},
 	{all(in("source", `^SGLang GB200`), in("metric", `^prefill`), in("precision", `NVFP4`)), "0"},
 	{all(in("source", `^SGLang GB200`)), "32"},
-	{all(in("source", `^SGLang Kimi-K2`), in("metric", `^prefill`)), "32"}, // as many as ranks; in decode 96, as its row says
+	// As many as ranks; in decode 96, as its row says.
+	{all(in("source", `^SGLang Kimi-K2`), in("metric", `^prefill`)), "32"},
 }
 
-// stepTokens are the tokens that a rank prefills at a time, where rows do not say: chunked-prefill-size of the launch commands over their
-// data-parallel size. Of SGLang on GB200: 65536 over 4 and 131072 over 8, at most 16384 (github.com/sgl-project/sglang/issues/10903);
-// of Kimi-K2: 524288 over 32 (github.com/sgl-project/ome, kimi-k2-pd-rt.yaml); of Ant Group: 16384 (github.com/antgroup/sglang/pull/4).
+// stepTokens are the tokens a rank prefills at a time, if rows do not say: chunked-prefill-size of
+// the launch commands over their data-parallel size. SGLang on GB200: 65536 over 4 and 131072 over
+// 8, at most 16384 (github.com/sgl-project/sglang/issues/10903); Kimi-K2: 524288 over 32
+// (github.com/sgl-project/ome, kimi-k2-pd-rt.yaml); Ant Group: 16384
+// (github.com/antgroup/sglang/pull/4).
 var stepTokens = []choice{{all(in("source", `^SGLang GB200 NVL72 part 2|^SGLang Kimi-K2|Ant Group`)), "16384"}}
 
-// graphSequences are the sequences of a rank that decode, where rows do not say: cuda-graph-bs of the launch command.
+// graphSequences are a rank's decoding sequences, if rows do not say: cuda-graph-bs at launch.
 var graphSequences = []choice{
 	{all(in("source", `^SGLang GB200 NVL72 part 2`), in("precision", `BF16 attn`), in("isl", `^2000$`)), "768"},
 }
@@ -472,7 +484,8 @@ func (c *config) work(row inputs) error {
 	return nil
 }
 
-// aRequest is the tokens of a request that a cache is sized for: windows do not grow with it, so that it matters to models that have them.
+// aRequest is the tokens a cache is sized for; it matters to models with windows, which do not grow
+// with it.
 const aRequest = 4096
 
 // clients reads how many wait for answers, or the requests of a benchmark.
@@ -498,7 +511,7 @@ func (c *config) clients(row inputs, load string) error {
 	return nil
 }
 
-// exchange reads the tokens that a rank sends: a prompt of that length, or as many sequences that decode.
+// exchange reads the tokens a rank sends: a prompt of that length, or that many decoding sequences.
 func (c *config) exchange(row inputs) error {
 	p := &c.point
 	tokens := product(tokensOf, row.get("concurrency_or_batch"))

@@ -12,7 +12,7 @@ import (
 type Summary struct {
 	Class Class
 	validate.Summary
-	Near, Far int // figures predicted to within 10 and 20%; those read off charts count 3 points wider
+	Near, Far int // predicted to within 10 and 20%; 3 points more if read off charts
 }
 
 // Summaries are the errors by class and group of all that is compared.
@@ -87,7 +87,7 @@ func (t *Table) Layers() []Layer {
 	return out
 }
 
-// Ratio is a figure over another, published and predicted; Predicted is 0 where one of them has none.
+// Ratio is one figure over another, published and predicted; Predicted is 0 if either has none.
 type Ratio struct {
 	Name                 string
 	Published, Predicted float64
@@ -96,7 +96,7 @@ type Ratio struct {
 // Error of the predicted ratio.
 func (r *Ratio) Error() float64 { return r.Predicted/r.Published - 1 }
 
-// pairs are texts in whose place another row of the same source has another: what one thing does to a figure.
+// pairs are texts by which two rows of a source differ, to show the effect of one change.
 var pairs = []struct{ with, without string }{
 	{"TBO on", "TBO off"}, {" + SBO", ""},
 	{"MTP 3-token topk1, accept len 2.18", "overlap sched, no MTP"}, {"MTP 4-token topk1, accept len 2.44", "overlap sched, no MTP"},

@@ -83,7 +83,7 @@ const (
 	noNIC      = "no system with this NIC"
 )
 
-// rules are tried one after another; the first that matches counts. They see what a row says of its figure, not the figure.
+// rules are tried in order until one matches; they see a row's description, not its figure.
 var rules = []rule{
 	// What is no measurement of a deployment.
 	skip(otherTool, in("metric", `claimed_|third_party|derived_from|stated_target|user_report|MAPE|TTFT error|runtime$`)),
@@ -149,8 +149,8 @@ var rules = []rule{
 	{all(in("metric", `^avg_request_latency`)), Target, requestTime, ""},
 }
 
-// classify is what is done with a row, what of it is predicted, and why nothing is. A row that does not state enough to be
-// predicted is not compared, whatever it is of.
+// classify decides how a row is treated, what is predicted of it, or why nothing is. A row that
+// states too little is not compared, whatever it is of.
 func classify(row inputs) (class Class, asks quantity, reason string) {
 	for i := range rules {
 		r := &rules[i]

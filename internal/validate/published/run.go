@@ -16,20 +16,21 @@ import (
 	"throughline/workload"
 )
 
-// run is a benchmark from its first request to its last. What such programs print counts how the batch fills at the start
-// and empties at the end, which is much of a run whose requests are hardly more than those that find room at a time.
+// run is a benchmark from first request to last, as such programs also count the batch filling and
+// emptying: much of a run with hardly more requests than fit at a time.
 //
-// trtllm-bench queues all requests at its start, inside the process of the engine. Clients of a server send all of theirs at once, and the
-// server keeps the weights and the cache in the given share of the memory; or so many clients start at once, and each sends the next
-// request when it has the answer to the last.
+// trtllm-bench queues all requests at its start, inside the engine's process. Clients of a server
+// either send all theirs at once, with weights and cache in the given share of memory, or start at
+// once and each send the next request after the last answer.
 type run struct {
 	requests int
 	static   float64 // 0, without clients: trtllm-bench
 	clients  int     // 0: as many as requests
 }
 
-// requestsOf is how many requests a run queued at once, by the lengths (docs/source/performance/perf-overview.md of
-// TensorRT-LLM at 00f3768 and docs/source/developer-guide/perf-overview.md at 03e27c7).
+// requestsOf is how many requests a run queued at once, by lengths
+// (docs/source/performance/perf-overview.md of TensorRT-LLM at 00f3768 and
+// docs/source/developer-guide/perf-overview.md at 03e27c7).
 var requestsOf = map[[2]int]int{
 	{128, 128}: 30000, {128, 2048}: 3000, {128, 4096}: 1500, {500, 2000}: 3000, {1000, 1000}: 3000, {1000, 2000}: 1500,
 	{2048, 128}: 3000, {2048, 2048}: 1500, {5000, 500}: 1500, {20000, 2000}: 1000,
@@ -39,10 +40,10 @@ var requestsOf = map[[2]int]int{
 // usualRequests is those of lengths that no table names: as most there have.
 const usualRequests = 1500
 
-// What trtllm-bench and TensorRT-LLM do where nobody tells them (tensorrt_llm/bench/build/tuning.py and build.py at 04cba88,
-// tensorrt_llm/bench/benchmark/utils/general.py at 0171265).
+// Defaults of trtllm-bench and TensorRT-LLM (tensorrt_llm/bench/build/tuning.py and build.py at
+// 04cba88, tensorrt_llm/bench/benchmark/utils/general.py at 0171265).
 const (
-	benchFree     = 0.95 // of the free memory is cache: both overviews say that they set it so, where it works
+	benchFree     = 0.95 // share of free memory for cache, as both overviews set where it works
 	benchBatch    = 4096
 	benchTokens   = 32768
 	leastBatch    = 64
@@ -68,9 +69,9 @@ var (
 	tokenRounding = rounding{{4096, 256}, {8192, 512}, {math.Inf(1), 1024}}
 )
 
-// chosen is the sequences of a rank and the tokens of a step that trtllm-bench chooses: as many sequences as it thinks find
-// room, and their share of the tokens of a request in a step. It counts keys and values of every head, also of models that
-// cache less, and the memory of all processors, also where each is a replica of attention. A step holds a whole prompt.
+// chosen is trtllm-bench's own choice: as many sequences as it thinks fit, and their share of a
+// request's tokens per step, at least a whole prompt. It counts keys and values of every head, even
+// if a model caches less, and all processors' memory, even if each is a replica of attention.
 func chosen(d *deploy.Deployment, n workload.Lengths) (sequences, tokens int) {
 	sequences, tokens = defaultBatch, defaultTokens
 	if d.Precision.Name != "mxfp4" {
@@ -129,10 +130,10 @@ func (r *run) queued(d *deploy.Deployment, n workload.Lengths, settings *simulat
 	return err
 }
 
-// graphSizes are the batches for which CUDA graphs were captured (llm_options.yml of both overviews).
+// graphSizes are the batches with captured CUDA graphs (llm_options.yml of both overviews).
 var graphSizes = []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 384, 512, 1024, 2048, 4096, 8192}
 
-// padded is steps of which those that only decode are filled up with empty sequences to the next size of a graph.
+// padded fills steps that only decode with empty sequences up to the next graph size.
 type padded struct {
 	*simulate.StepTimes
 	work simulate.Work
@@ -151,8 +152,9 @@ func (p *padded) Seconds(w *simulate.Work) float64 {
 	return p.StepTimes.Seconds(&p.work)
 }
 
-// cacheTokens is the tokens for which a rank has a cache, with the share that the server is told. TensorRT-LLM keeps all tokens also where
-// layers see a window of them, unless it is told the windows (kv_cache_config.max_attention_window), which no overview does.
+// cacheTokens is how many tokens fit a rank's cache in the server's share of memory. TensorRT-LLM
+// keeps all tokens even of windowed layers unless told the windows
+// (kv_cache_config.max_attention_window), which no overview does.
 func (r *run) cacheTokens(d deploy.Deployment, n workload.Lengths) (int, error) {
 	d.Model = unwindowed(d.Model)
 	p, err := serving.NewPredictor(&d)
