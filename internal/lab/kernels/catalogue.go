@@ -231,7 +231,7 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 // are slower than those for one scale and not what engines run: with them, serving runs of DeepSeek
 // in FP8 would come out 10 to 25% too slow.
 //
-// Chosen: runs of DeepSeek in FP8 on B200 and GB200 in aiconfigurator's silicon_sample.csv; 2026-11-15.
+// Chosen: runs of DeepSeek in FP8 on B200, GB200 (aiconfigurator's silicon_sample.csv); 2026-11-15.
 func narrowProducts(part *kernel.Set, title string) {
 	const one, blocks = "float8", "float8" + kernel.Blocks
 	switch title {

@@ -1,7 +1,6 @@
 package structure
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -12,14 +11,8 @@ const (
 	mostColumns     = 100 // of a comment, a tab being four
 )
 
-// wideComments are packages that still have wider comments.
-var wideComments = []string{
-	"internal/lab/kernels",
-}
-
-// TestReadable: files hold one idea each, and comments fit beside code. What no longer needs an exception has none.
+// TestReadable: files are short enough to hold one idea, and comments fit beside code.
 func TestReadable(t *testing.T) {
-	wide := map[string]string{}
 	for _, f := range files(t) {
 		lines := strings.Split(strings.TrimSuffix(string(read(t, root+"/"+f.path)), "\n"), "\n")
 		if len(lines) > mostLinesOfFile {
@@ -27,17 +20,9 @@ func TestReadable(t *testing.T) {
 		}
 		for i, line := range lines {
 			line = strings.ReplaceAll(line, "\t", "    ")
-			if !strings.HasPrefix(strings.TrimSpace(line), "// ") || utf8.RuneCountInString(line) <= mostColumns {
-				continue
-			}
-			if wide[f.pkg] = f.path; !slices.Contains(wideComments, f.pkg) {
+			if strings.HasPrefix(strings.TrimSpace(line), "// ") && utf8.RuneCountInString(line) > mostColumns {
 				t.Errorf("%s:%d: a comment of more than %d columns", f.path, i+1, mostColumns)
 			}
-		}
-	}
-	for _, pkg := range wideComments {
-		if wide[pkg] == "" {
-			t.Errorf("%s has no wide comment: take it off the list", pkg)
 		}
 	}
 }
