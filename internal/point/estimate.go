@@ -251,22 +251,32 @@ func runsOf(p *question.Question, choice []*engine.Engine, d deploy.Deployment) 
 	return serving.Runs(choice, d)
 }
 
+// runsOrGeneric are the deployments that engines can run or, where none of several can, the one
+// that is priced without an engine, with a remark.
+func runsOrGeneric(p *question.Question, choice []*engine.Engine, d deploy.Deployment, out *Answer) ([]deploy.Deployment, error) {
+	runs, err := runsOf(p, choice, d)
+	var refused *serving.Refused
+	switch {
+	case errors.As(err, &refused) && len(choice) > 1 && !toldTooMuch(choice, d):
+		if runs, err = serving.Runs([]*engine.Engine{engine.Generic}, d); err != nil {
+			return nil, &document.Error{Problems: []document.Problem{{Path: "engine", Message: refused.Error()}}}
+		}
+		out.Remark = WithoutEngine + refused.Error()
+	case err != nil:
+		return nil, &document.Error{Problems: []document.Problem{{Path: "engine", Message: err.Error()}}}
+	}
+	return runs, nil
+}
+
 // run finds the engine of a point, and what clients see of it where that is asked.
 func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Deployment, out *Answer, tune func(string, *deploy.Scheduling)) error {
 	serves := o.loaded.Assumptions.Engine
 	if !serves {
 		choice = []*engine.Engine{engine.Generic}
 	}
-	runs, err := runsOf(p, choice, d)
-	var refused *serving.Refused
-	switch {
-	case errors.As(err, &refused) && len(choice) > 1 && !toldTooMuch(choice, d):
-		if runs, err = serving.Runs([]*engine.Engine{engine.Generic}, d); err != nil {
-			return &document.Error{Problems: []document.Problem{{Path: "engine", Message: refused.Error()}}}
-		}
-		out.Remark = WithoutEngine + refused.Error()
-	case err != nil:
-		return &document.Error{Problems: []document.Problem{{Path: "engine", Message: err.Error()}}}
+	runs, err := runsOrGeneric(p, choice, d, out)
+	if err != nil {
+		return err
 	}
 	runs, left := serving.Measured(runs)
 	if out.Remark == "" {
@@ -284,23 +294,9 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 	if !p.Clients() || !serves {
 		return o.fastest(p, runs, out)
 	}
-	var best *serving.Predictor
-	var fitting bool
-	for i := range runs {
-		predictor, err := o.predictor(&runs[i])
-		if err != nil {
-			return err
-		}
-		seen, err := predictor.Predict(&runs[i], out.Load)
-		if err != nil {
-			out.Remark = strings.Join(append(left, err.Error()), "; ")
-			continue
-		}
-		fits := p.OpenBatch() || predictor.Free(&runs[i], out.Load.Lengths) >= 0 // what was asked for may fit one engine only
-		if out.Seen == nil || fits && !fitting || fits == fitting && seen.Requests > out.Seen.Requests {
-			out.Deployment, out.Seen, fitting = runs[i], &seen, fits
-			best = predictor
-		}
+	best, err := o.mostRequests(p, runs, left, out)
+	if err != nil {
+		return err
 	}
 	fitter := best
 	if fitter == nil { // nobody is served: the smallest batch shows by how much it does not fit
@@ -322,6 +318,30 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 		}
 	}
 	return nil
+}
+
+// mostRequests takes the engine that serves the most requests, of those that fit where any does.
+// The predictor is nil where none serves.
+func (o *opened) mostRequests(p *question.Question, runs []deploy.Deployment, left []string, out *Answer) (*serving.Predictor, error) {
+	var best *serving.Predictor
+	var fitting bool
+	for i := range runs {
+		predictor, err := o.predictor(&runs[i])
+		if err != nil {
+			return nil, err
+		}
+		seen, err := predictor.Predict(&runs[i], out.Load)
+		if err != nil {
+			out.Remark = strings.Join(append(left, err.Error()), "; ")
+			continue
+		}
+		fits := p.OpenBatch() || predictor.Free(&runs[i], out.Load.Lengths) >= 0 // what was asked for may fit one engine only
+		if out.Seen == nil || fits && !fitting || fits == fitting && seen.Requests > out.Seen.Requests {
+			out.Deployment, out.Seen, fitting = runs[i], &seen, fits
+			best = predictor
+		}
+	}
+	return best, nil
 }
 
 // fastest takes the engine with the shortest bare steps.

@@ -172,28 +172,7 @@ func (s *stream) row(row []string, broken error) bool {
 	} else if len(row) != s.width {
 		errs = append(errs, fmt.Errorf("%d cells under %d columns", len(row), s.width))
 	}
-	for i := range s.columns {
-		c, text := &s.columns[i], ""
-		if i < len(row) {
-			text = row[i]
-		}
-		if !c.result {
-			s.cells = append(s.cells, text)
-		}
-		if text = strings.TrimSpace(csvfile.Unguard(text)); text == "" || c.field == nil {
-			continue
-		}
-		if err := c.field.Set(&p, text); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	for i := range s.columns {
-		if c := &s.columns[i]; c.field != nil && i < len(row) && strings.TrimSpace(row[i]) != "" {
-			if err := p.Named(c.name); err != nil {
-				errs = append(errs, err)
-			}
-		}
-	}
+	errs = append(errs, s.set(row, &p)...)
 	if p.Phase == question.BothPhases {
 		errs = append(errs, errors.New("phase: a row is a prefill, a decode or, without a phase, what clients see; not both"))
 	}
@@ -213,6 +192,33 @@ func (s *stream) row(row []string, broken error) bool {
 	}
 	s.result(answer)
 	return true
+}
+
+// set copies the cells of one row that are written, and sets what it tells of a question.
+func (s *stream) set(row []string, p *question.Question) (errs []error) {
+	for i := range s.columns {
+		c, text := &s.columns[i], ""
+		if i < len(row) {
+			text = row[i]
+		}
+		if !c.result {
+			s.cells = append(s.cells, text)
+		}
+		if text = strings.TrimSpace(csvfile.Unguard(text)); text == "" || c.field == nil {
+			continue
+		}
+		if err := c.field.Set(p, text); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	for i := range s.columns {
+		if c := &s.columns[i]; c.field != nil && i < len(row) && strings.TrimSpace(row[i]) != "" {
+			if err := p.Named(c.name); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return errs
 }
 
 // result appends the cells of an answer.
