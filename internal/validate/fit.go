@@ -190,38 +190,13 @@ func (f *Fitter) Fit(points []*FitPoint) (deploy.Fit, error) {
 
 // descend is that from a start, and the sum that is left.
 func (f *Fitter) descend(points []*FitPoint, x []float64) (deploy.Fit, float64, error) {
-	const rounds, nudge, enough = 12, 0.05, 1e-4
+	const rounds, enough = 12, 1e-4
 	r, err := f.residuals(points, x)
 	for round := 0; err == nil && round < rounds; round++ {
-		slopes := make([][]float64, len(parts))
-		for k := range parts {
-			if f.Widths[k] == 0 {
-				continue
-			}
-			y := slices.Clone(x)
-			nudge := nudge * parts[k].width / f.Widths[k]
-			y[k] += nudge
-			if slopes[k], err = f.residuals(points, y); err != nil {
-				return deploy.Fit{}, 0, err
-			}
-			for i := range r {
-				slopes[k][i] = (slopes[k][i] - r[i]) / nudge
-			}
-		}
-		way := newton(slopes, r)
-		before, better := squares(r), false
-		for step := 1.0; step > 0.02 && !better; step /= 2 {
-			y := slices.Clone(x)
-			for k := range y {
-				y[k] += step * way[k]
-			}
-			var after []float64
-			if after, err = f.residuals(points, y); err != nil {
-				return deploy.Fit{}, 0, err
-			}
-			if squares(after) < before {
-				x, r, better = y, after, true
-			}
+		var better bool
+		before := squares(r)
+		if x, r, better, err = f.damped(points, x, r); err != nil {
+			return deploy.Fit{}, 0, err
 		}
 		if !better || before-squares(r) < enough*before {
 			if len(points) > 1 {
@@ -233,6 +208,51 @@ func (f *Fitter) descend(points []*FitPoint, x []float64) (deploy.Fit, float64, 
 		}
 	}
 	return f.Widths.at(x), squares(r), err
+}
+
+// slopes are how the residuals change with each part; of a part without width there are none.
+func (f *Fitter) slopes(points []*FitPoint, x, r []float64) ([][]float64, error) {
+	const nudge = 0.05
+	slopes := make([][]float64, len(parts))
+	for k := range parts {
+		if f.Widths[k] == 0 {
+			continue
+		}
+		y := slices.Clone(x)
+		nudge := nudge * parts[k].width / f.Widths[k]
+		y[k] += nudge
+		var err error
+		if slopes[k], err = f.residuals(points, y); err != nil {
+			return nil, err
+		}
+		for i := range r {
+			slopes[k][i] = (slopes[k][i] - r[i]) / nudge
+		}
+	}
+	return slopes, nil
+}
+
+// damped goes a Gauss-Newton step, halved until the squares are less. If they never are, it stays.
+func (f *Fitter) damped(points []*FitPoint, x, r []float64) (at, off []float64, better bool, err error) {
+	slopes, err := f.slopes(points, x, r)
+	if err != nil {
+		return x, r, false, err
+	}
+	way, before := newton(slopes, r), squares(r)
+	for step := 1.0; step > 0.02; step /= 2 {
+		y := slices.Clone(x)
+		for k := range y {
+			y[k] += step * way[k]
+		}
+		after, err := f.residuals(points, y)
+		if err != nil {
+			return x, r, false, err
+		}
+		if squares(after) < before {
+			return y, after, true, nil
+		}
+	}
+	return x, r, false, nil
 }
 
 // nudged moves one part at a time where slopes no longer help: predictions have kinks where one

@@ -277,27 +277,7 @@ func readRuns(dir, steps string) (runs []*engineRun, unlisted int, err error) {
 	}
 	byName := map[string]*engineRun{}
 	err = readTable(dir, "runs.csv", []string{"run", "model", "policy", "budget", "max_running", "kv_tokens", "arrival"}, func(c *cells) {
-		run := &engineRun{name: c.text("run"), model: c.text("model"), measured: map[string]float64{}}
-		run.policy = simulate.Policy{
-			Scheduling:  deploy.Scheduling{StepTokens: c.whole("budget"), Sequences: c.whole("max_running")},
-			BlockTokens: blockTokens, Blocks: c.whole("kv_tokens") / blockTokens,
-		}
-		switch policy := c.text("policy"); policy {
-		case "A":
-			run.policy.Prefill, run.policy.Watermark = deploy.First, 0.01
-		case "B":
-			run.policy.Prefill = deploy.Chunks
-		default:
-			c.problem("policy", fmt.Sprintf("%s: prefill first is A, chunks beside decodes are B", document.NotOneOf(policy, []string{"A", "B"})))
-		}
-		if c.text("arrival") == "closed" {
-			run.closed = c.whole("clients")
-		}
-		for _, m := range requestMetrics {
-			if v, ok := c.cellNumber(m.name); ok {
-				run.measured[m.name] = v
-			}
-		}
+		run := readRun(c)
 		if byName[run.name] != nil {
 			c.problem("run", fmt.Sprintf("%q stands there twice", run.name))
 		}
@@ -335,6 +315,32 @@ func readRuns(dir, steps string) (runs []*engineRun, unlisted int, err error) {
 		}
 	}
 	return runs, len(others), document.Join(errs...)
+}
+
+// readRun reads a row of runs.csv: the settings of the engine, and the figures measured of it.
+func readRun(c *cells) *engineRun {
+	run := &engineRun{name: c.text("run"), model: c.text("model"), measured: map[string]float64{}}
+	run.policy = simulate.Policy{
+		Scheduling:  deploy.Scheduling{StepTokens: c.whole("budget"), Sequences: c.whole("max_running")},
+		BlockTokens: blockTokens, Blocks: c.whole("kv_tokens") / blockTokens,
+	}
+	switch policy := c.text("policy"); policy {
+	case "A":
+		run.policy.Prefill, run.policy.Watermark = deploy.First, 0.01
+	case "B":
+		run.policy.Prefill = deploy.Chunks
+	default:
+		c.problem("policy", fmt.Sprintf("%s: prefill first is A, chunks beside decodes are B", document.NotOneOf(policy, []string{"A", "B"})))
+	}
+	if c.text("arrival") == "closed" {
+		run.closed = c.whole("clients")
+	}
+	for _, m := range requestMetrics {
+		if v, ok := c.cellNumber(m.name); ok {
+			run.measured[m.name] = v
+		}
+	}
+	return run
 }
 
 // readRequests reads the requests of all runs, in the order of their numbers where these are told.

@@ -312,16 +312,9 @@ func missingColumns(missing, columns []string) error {
 // rawTable reads a CSV table once check accepts its header, passing rows as cells and by column.
 func rawTable(ctx context.Context, name string, src io.Reader, check func(header []string) error, row func(cells []string, get func(column string) string) Row) (*Report, error) {
 	c := csvfile.NewReader(src, csvfile.Kept)
-	header, err := c.Read()
-	if err == io.EOF {
-		return nil, fmt.Errorf("%s: the table is empty: its first row names the columns", name)
-	} else if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	header = slices.Clone(header)
-	header[0] = strings.TrimPrefix(header[0], "\uFEFF")
-	for i := range header {
-		header[i] = strings.TrimSpace(header[i])
+	header, err := readHeader(c, name)
+	if err != nil {
+		return nil, err
 	}
 	known := runs.Names(header)
 	if err := check(known); err != nil {
@@ -359,12 +352,33 @@ func rawTable(ctx context.Context, name string, src io.Reader, check func(header
 			return "" // a column that need not be there
 		})
 		out.Cells = cells
-		for i := range out.Figures {
-			if f := &out.Figures[i]; f.Misread {
-				f.Reason = fmt.Sprintf("%s:%d: %s", name, c.Line(), f.Reason)
-			}
-		}
+		placeMisread(out.Figures, name, c.Line())
 		r.Rows = append(r.Rows, out)
+	}
+}
+
+// readHeader reads the names of the columns of a table, without the spaces around them.
+func readHeader(c *csvfile.Reader, name string) ([]string, error) {
+	header, err := c.Read()
+	if err == io.EOF {
+		return nil, fmt.Errorf("%s: the table is empty: its first row names the columns", name)
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	header = slices.Clone(header)
+	header[0] = strings.TrimPrefix(header[0], "\uFEFF")
+	for i := range header {
+		header[i] = strings.TrimSpace(header[i])
+	}
+	return header, nil
+}
+
+// placeMisread puts the file and line before the reasons of figures that could not be read.
+func placeMisread(figures []Figure, name string, line int) {
+	for i := range figures {
+		if f := &figures[i]; f.Misread {
+			f.Reason = fmt.Sprintf("%s:%d: %s", name, line, f.Reason)
+		}
 	}
 }
 
