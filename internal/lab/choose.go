@@ -114,17 +114,7 @@ func surfaces(runs []*judged, predict func(tuning) (*validate.Report, error)) ([
 	if err != nil {
 		return nil, err
 	}
-	out := make([][2]*surface, len(runs))
-	for i, j := range runs {
-		for f := range 2 {
-			if j == nil || j.drafts {
-				continue
-			}
-			if p := predictedFigures(&start.Rows[i])[f]; !math.IsNaN(j.error(f, p)) && !math.IsInf(j.error(f, p), 0) {
-				out[i][f] = &surface{measured: j.measured[f], start: p}
-			}
-		}
-	}
+	out := flatSurfaces(runs, start)
 	for c := range constants {
 		samples := map[level]*validate.Report{outermost: start}
 		for _, l := range sampled {
@@ -134,16 +124,37 @@ func surfaces(runs []*judged, predict func(tuning) (*validate.Report, error)) ([
 				return nil, err
 			}
 		}
-		known := slices.Sorted(maps.Keys(samples))
-		for i := range runs {
-			for f, s := range out[i] {
-				if s != nil {
-					s.draw(c, known, func(l level) float64 { return predictedFigures(&samples[l].Rows[i])[f] })
-				}
+		drawAll(out, c, samples)
+	}
+	return out, nil
+}
+
+// flatSurfaces have the figures at the starts of constants, which nothing moves yet.
+func flatSurfaces(runs []*judged, start *validate.Report) [][2]*surface {
+	out := make([][2]*surface, len(runs))
+	for i, j := range runs {
+		if j == nil || j.drafts {
+			continue
+		}
+		for f, p := range predictedFigures(&start.Rows[i]) {
+			if e := j.error(f, p); !math.IsNaN(e) && !math.IsInf(e, 0) {
+				out[i][f] = &surface{measured: j.measured[f], start: p}
 			}
 		}
 	}
-	return out, nil
+	return out
+}
+
+// drawAll draws what a constant changes in all figures, from predictions at some of its levels.
+func drawAll(all [][2]*surface, c int, samples map[level]*validate.Report) {
+	known := slices.Sorted(maps.Keys(samples))
+	for i := range all {
+		for f, s := range all[i] {
+			if s != nil {
+				s.draw(c, known, func(l level) float64 { return predictedFigures(&samples[l].Rows[i])[f] })
+			}
+		}
+	}
 }
 
 // draw is what a constant changes at all levels, by straight lines between some.

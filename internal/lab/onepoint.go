@@ -261,28 +261,37 @@ func (f *onePoint) judge(list []*measuredDeployment, widths []validate.Widths) (
 		if err := f.ctx.Err(); err != nil {
 			return nil, err
 		}
-		middle := *d.points[d.middle]
-		if d.doubtful[d.middle] {
-			middle.Targets = middle.Targets[1:]
-		}
-		fits := make([]deploy.Fit, len(widths))
-		for i := range widths {
-			var err error
-			if f.Widths = widths[i]; f.Widths != (validate.Widths{}) {
-				if fits[i], err = f.Fit([]*validate.FitPoint{&middle}); err != nil {
-					return nil, err
-				}
-			}
+		fits, err := f.fitMiddle(d, widths)
+		if err != nil {
+			return nil, err
 		}
 		for i, p := range d.points {
 			if i == d.middle {
 				continue
 			}
-			distance := fitted.Distance(p.Lengths, middle.Lengths)
+			distance := fitted.Distance(p.Lengths, d.points[d.middle].Lengths)
 			for k := range widths {
 				if err := f.judgeRun(d, i, distance, widths[k], &fits[k], out); err != nil {
 					return nil, err
 				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// fitMiddle fits a deployment to its middle run, less a doubtful TTFT, for each of the widths.
+func (f *onePoint) fitMiddle(d *measuredDeployment, widths []validate.Widths) ([]deploy.Fit, error) {
+	middle := *d.points[d.middle]
+	if d.doubtful[d.middle] {
+		middle.Targets = middle.Targets[1:]
+	}
+	out := make([]deploy.Fit, len(widths))
+	for i := range widths {
+		var err error
+		if f.Widths = widths[i]; f.Widths != (validate.Widths{}) {
+			if out[i], err = f.Fit([]*validate.FitPoint{&middle}); err != nil {
+				return nil, err
 			}
 		}
 	}

@@ -35,44 +35,60 @@ var used = [estimate.QuantityCount][estimate.TermCount]bool{
 // regression of their errors beyond those of kernels. Doubtful samples do not count.
 func FitWidths(samples []validate.Sample) (out [estimate.QuantityCount]estimate.Width) {
 	for q := range out {
-		var rows []terms
-		var off []float64
-		var groups [estimate.TermCount]map[string]bool
-		for j := range groups {
-			groups[j] = map[string]bool{}
-		}
+		var r regression
 		for i := range samples {
-			s := &samples[i]
-			if s.Quantity != estimate.Quantity(q) || s.Doubtful {
-				continue
+			if s := &samples[i]; s.Quantity == estimate.Quantity(q) && !s.Doubtful {
+				r.add(s)
 			}
-			t := s.Circumstance.Terms()
-			for j := range t {
-				if !used[q][j] {
-					t[j] = 0
-				}
-				if t[j] != 0 {
-					groups[j][s.Group] = true
-				}
-			}
-			rest := math.Sqrt(max(0, s.Error*s.Error-s.Kernels*s.Kernels))
-			rows, off = append(rows, t), append(off, math.Log(max(rest, least)))
 		}
-		if len(rows) > 0 {
-			var held terms
-			for j := range held {
-				if j != estimate.Base {
-					held[j] = heldBack / float64(max(1, len(groups[j])))
-				}
-			}
-			b := regressed(rows, off, aim, held)
-			for j := range b {
-				b[j] = round(b[j])
-			}
-			out[q] = estimate.WidthOf(b)
+		if len(r.rows) > 0 {
+			out[q] = r.width()
 		}
 	}
 	return out
+}
+
+// regression is of the samples of one quantity.
+type regression struct {
+	rows   []terms
+	off    []float64                           // logs of errors beyond those of kernels
+	groups [estimate.TermCount]map[string]bool // those that each term occurs in
+}
+
+func (r *regression) add(s *validate.Sample) {
+	t := s.Circumstance.Terms()
+	for j := range t {
+		if !used[s.Quantity][j] {
+			t[j] = 0
+		}
+		if t[j] != 0 {
+			r.occurs(j, s.Group)
+		}
+	}
+	rest := math.Sqrt(max(0, s.Error*s.Error-s.Kernels*s.Kernels))
+	r.rows, r.off = append(r.rows, t), append(r.off, math.Log(max(rest, least)))
+}
+
+func (r *regression) occurs(term int, group string) {
+	if r.groups[term] == nil {
+		r.groups[term] = map[string]bool{}
+	}
+	r.groups[term][group] = true
+}
+
+// width holds terms back the more, the fewer groups they occur in.
+func (r *regression) width() estimate.Width {
+	var held terms
+	for j := range held {
+		if j != estimate.Base {
+			held[j] = heldBack / float64(max(1, len(r.groups[j])))
+		}
+	}
+	b := regressed(r.rows, r.off, aim, held)
+	for j := range b {
+		b[j] = round(b[j])
+	}
+	return estimate.WidthOf(b)
 }
 
 // least is an error that counts as none.
