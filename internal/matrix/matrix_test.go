@@ -392,7 +392,7 @@ func TestResultFile(t *testing.T) {
 // TestReadBack: a row of the results says of the requests what the result file of the client says.
 func TestReadBack(t *testing.T) {
 	dir := t.TempDir()
-	const result = `{"backend": "vllm", "dataset_name": "random", "request_rate": 7.5, "max_concurrency": 16, "random_input_len": 1024, "random_output_len": 128, "random_range_ratio": 0.5, "completed": 40, "duration": 10, "seed": 3, "total_input_tokens": 30720, "total_output_tokens": 3840, "output_throughput": 384, "mean_tpot_ms": 9, "mean_ttft_ms": 60}`
+	const result = `{"backend": "vllm", "dataset_name": "random", "request_rate": 7.5, "max_concurrency": 16, "random_input_len": 1024, "random_output_len": 128, "random_range_ratio": 0.5, "burstiness": 4, "completed": 40, "duration": 10, "seed": 3, "total_input_tokens": 30720, "total_output_tokens": 3840, "output_throughput": 384, "mean_tpot_ms": 9, "mean_ttft_ms": 60}`
 	if _, _, err := runFile(t, t.Context(), dir, "clients:\n"+client("c", `echo '`+result+`' > "$MATRIX_RESULT"`)); err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +409,7 @@ func TestReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, column := range []string{"isl", "osl", "length_spread", "concurrency", "request_rate", "arrival", "num_prompts", "seed"} {
+		for _, column := range []string{"isl", "osl", "lengths", "concurrency", "request_rate", "arrival", "num_prompts", "seed"} {
 			if got[column] != want[column] || want[column] == "" {
 				t.Errorf("%s: %s is %q, in the result file %q", name, column, got[column], want[column])
 			}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 
 	"throughline/internal/point"
 	"throughline/internal/question"
@@ -98,14 +96,9 @@ func (s *Server) question(row rawdata.Row, load map[string]string) (q question.Q
 			missing = l.column
 		}
 	}
-	for column, setting := range map[string]string{"request_rate": "rate", "seed": "seed"} {
+	for column, setting := range map[string]string{"lengths": "lengths", "request_rate": "rate", "arrival": "arrival", "seed": "seed"} {
 		if set, ok := question.Lookup(question.Simulate, setting); ok && load[column] != "" {
 			_ = set.Set(&q, load[column]) // values out of bounds are ignored
-		}
-	}
-	if ratio, ok := strings.CutPrefix(load["length_spread"], drawnSpread); ok {
-		if r, err := strconv.ParseFloat(ratio, 64); err == nil && r >= 0 && r <= 1 {
-			q.Traffic.Ratio = r
 		}
 	}
 	return q, missing

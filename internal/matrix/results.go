@@ -32,7 +32,7 @@ var columns = slices.Concat([]column{
 	table.TextColumn("Run", func(r *Result) string { return r.Name() }),
 	table.TextColumn("State", func(r *Result) string { return string(r.Verdict) }),
 }, rawColumns(), []column{
-	loadColumn("Length spread"), loadColumn("Request rate"), loadColumn("Arrival"), loadColumn("Num prompts"), loadColumn("Seed"),
+	loadColumn("Lengths"), loadColumn("Request rate"), loadColumn("Arrival"), loadColumn("Num prompts"), loadColumn("Seed"),
 	measured("Predicted output throughput", "tokens/s", predicted(func(p *Prediction) float64 { return p.Throughput })),
 	measured("Predicted TPOT", "ms", predicted(func(p *Prediction) float64 { return p.TPOT })),
 	measured("Predicted TTFT", "ms", predicted(func(p *Prediction) float64 { return p.TTFT })),

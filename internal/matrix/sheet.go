@@ -99,9 +99,6 @@ func launched(command string) map[string]string {
 	return out
 }
 
-// drawnSpread is the prefix of uniformly drawn lengths in tables of runs.
-const drawnSpread = "range ratio "
-
 // row is the combination as raw data: as stated, else measured or printed, else by options.
 func (c *combination) row() rawdata.Row {
 	row := rawdata.NewRow()
@@ -121,7 +118,7 @@ func (c *combination) row() rawdata.Row {
 	}
 	fill(texts(c.server.Columns))
 	fill(texts(c.client.Columns))
-	if strings.HasPrefix(c.out.Asked["length_spread"], drawnSpread) {
+	if strings.HasPrefix(c.out.Asked["lengths"], "uniform:") {
 		fill(map[string]string{"ISL": c.out.Asked["isl"], "OSL": c.out.Asked["osl"]}) // which the spread is relative to
 	}
 	c.measured(row)
