@@ -255,7 +255,9 @@ func (r Row) tell(out map[string]string, f *facts, bench *benchmark) error {
 			}
 		}
 	}
-	question.RunCells(t, out)
+	q := question.Default()
+	q.Traffic.Told = t
+	question.RunCells(&q, out)
 	_, err = r.told(f, dp)
 	return err
 }

@@ -372,21 +372,26 @@ func (r Row) acceptance(known []float64, drafts int, told string) ([]float64, er
 		if err != nil || !(length >= 1 && length <= float64(drafts+1)) {
 			return nil, fmt.Errorf("accept length %s: a step with %d drafts has 1 to %d tokens", told, drafts, drafts+1)
 		}
-		low, high := 0.0, 1.0
-		for range 50 {
-			if mid := (low + high) / 2; estimate.TokensPerStep(slices.Repeat([]float64{mid}, drafts), drafts) < length {
-				low = mid
-			} else {
-				high = mid
-			}
-		}
-		return slices.Repeat([]float64{low}, drafts), nil
+		return EqualShares(length, drafts), nil
 	}
 	known = slices.Clone(known)
 	for len(known) > 0 && len(known) < drafts {
 		known = append(known, known[len(known)-1])
 	}
 	return known, nil
+}
+
+// EqualShares are the shares of drafts, all alike, with which a step has this many tokens.
+func EqualShares(length float64, drafts int) []float64 {
+	low, high := 0.0, 1.0
+	for range 50 {
+		if mid := (low + high) / 2; estimate.TokensPerStep(slices.Repeat([]float64{mid}, drafts), drafts) < length {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return slices.Repeat([]float64{low}, drafts)
 }
 
 // refuse says why a row cannot be predicted at all.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,8 +15,8 @@ import (
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/runs"
+	"throughline/internal/table"
 	"throughline/internal/validate"
-	"throughline/number"
 )
 
 func newValidate(s Streams) *cobra.Command {
@@ -280,13 +278,9 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 	if err := drawSome(ctx, s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: filepath.Base(v.table), Unit: v.unit, Report: r}); err != nil {
 		return err
 	}
-	text := v.render(s, summaryTable(r)) + v.gains(s, r)
-	if samples := r.Samples(); len(samples) > 0 {
-		text += "\n" + v.render(s, coverageTable(samples))
-	}
-	text += v.wrap(s, reasons(r))
+	text := v.render(s, r.SummaryTable(), r.GainTable(), r.CoverageTable()) + v.wrap(s, reasons(r))
 	if v.worst > 0 {
-		text += "\n" + v.render(s, missTable(r, v.worst))
+		text += "\n" + v.render(s, r.MissTable(v.worst))
 	}
 	if err := write(s.Out, text); err != nil {
 		return err
@@ -295,25 +289,6 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 		return exitError{exitNoPlan}
 	}
 	return nil
-}
-
-// gains are what drafts do to runs that were made with and without them.
-func (v *validation) gains(s Streams, r *validate.Report) string {
-	list := r.DraftGains()
-	if len(list) == 0 {
-		return ""
-	}
-	g := &report.Grid{Columns: []report.Column{{Title: "runs with and without drafts"}, {Title: "gain"}, {Title: "predicted"}, {Title: "error"}}}
-	add := func(name string, measured, predicted float64) {
-		g.Row(name, number.Plain(measured, 3), number.Plain(predicted, 3), signed(100*(predicted/measured-1)))
-	}
-	for _, pair := range list {
-		add(pair.Name, pair.Measured, pair.Predicted)
-	}
-	g.Separator()
-	measured, predicted := validate.MedianGain(list)
-	add(fmt.Sprintf("median of %d", len(list)), measured, predicted)
-	return "\n" + v.render(s, g)
 }
 
 // reasons are why rows have no prediction, the most frequent ones.
@@ -337,12 +312,17 @@ func reasons(r *validate.Report) string {
 	return ""
 }
 
-// render draws a table.
-func (v *validation) render(s Streams, g *report.Grid) string {
-	if v.markdown {
-		return g.Markdown() + "\n"
+// render draws the tables that have rows, with a line between them.
+func (v *validation) render(s Streams, tables ...table.Any) string {
+	view := v.view.of(s)
+	view.Markdown = v.markdown
+	var parts []string
+	for _, t := range tables {
+		if t.Len() > 0 {
+			parts = append(parts, t.Render(view)+"\n")
+		}
 	}
-	return g.Render(v.view.of(s)) + "\n"
+	return strings.Join(parts, "\n")
 }
 
 // wrap breaks lines that do not fit the terminal.
@@ -352,67 +332,3 @@ func (v *validation) wrap(s Streams, lines string) string {
 	}
 	return v.view.of(s).Wrap(lines)
 }
-
-// summaryTable is the errors by group.
-func summaryTable(r *validate.Report) *report.Grid {
-	g := &report.Grid{Columns: []report.Column{
-		{Title: "group"}, {Title: "figure"}, {Title: "rows", Right: true}, {Title: "not predicted", Right: true, Rank: 3}, {Title: "mean"},
-		{Title: "median", Rank: 1}, {Title: "bias", Rank: 1}, {Title: "worst", Rank: 2}, {Title: "worst row", Rank: 4},
-	}}
-	several := len(r.Figures) > 1
-	if !several {
-		g.Columns = slices.Delete(g.Columns, 1, 2)
-	}
-	add := func(list []validate.Summary) {
-		for _, sum := range list {
-			row := []string{sum.Group}
-			if several {
-				row = append(row, sum.Figure)
-			}
-			row = append(row, strconv.Itoa(sum.Rows), strconv.Itoa(sum.Unpredicted))
-			if sum.Rows > 0 {
-				row = append(row, percent(sum.Mean), percent(sum.Median), signed(sum.Bias), signed(sum.Worst), sum.WorstRow)
-			}
-			g.Row(row...)
-		}
-	}
-	add(r.Summaries())
-	if several {
-		g.Separator()
-		add(r.Totals())
-	}
-	return g
-}
-
-// coverageTable is how often the truth lies in the bands of predictions.
-func coverageTable(samples []validate.Sample) *report.Grid {
-	g := &report.Grid{Columns: []report.Column{
-		{Title: "band of"}, {Title: "confidence"}, {Title: "rows", Right: true}, {Title: "inside"},
-		{Title: "narrowest third", Rank: 2}, {Title: "middle", Rank: 2}, {Title: "widest", Rank: 2}, {Title: "median band", Rank: 1},
-	}}
-	for _, c := range validate.Covered(samples) {
-		g.Row(c.Cells()...)
-	}
-	return g
-}
-
-// missTable is the rows that are furthest off.
-func missTable(r *validate.Report, n int) *report.Grid {
-	g := &report.Grid{Columns: []report.Column{{Title: "furthest off in", Rank: 1}, {Title: "row"}, {Title: "figure"}, {Title: "measured"}, {Title: "predicted"}, {Title: "error"}}}
-	several := len(r.Figures) > 1
-	if !several {
-		g.Columns = slices.Delete(g.Columns, 2, 3)
-	}
-	for _, m := range r.Misses(n) {
-		row := []string{m.Group, m.Row}
-		if several {
-			row = append(row, m.Figure)
-		}
-		g.Row(append(row, number.Plain(m.Measured, 4), number.Plain(m.Predicted, 4), signed(100*m.Error()))...)
-	}
-	return g
-}
-
-func signed(v float64) string { return fmt.Sprintf("%+.1f%%", v) }
-
-func percent(v float64) string { return fmt.Sprintf("%.1f%%", v) }

@@ -92,6 +92,7 @@ type opened struct {
 type phaseKey struct {
 	phase     op.Phase
 	precision plan.Precision
+	accepted  string // shares of drafts
 }
 
 type predictorKey struct {
@@ -404,7 +405,7 @@ func (o *opened) step(a *Answer, out *Result, served, examined bool) error {
 func (o *opened) prepare(a *Answer, out *Result, served bool) (*estimate.Evaluator, *plan.Plan, error) {
 	d, n := &a.Deployment, a.Load.Lengths
 	pool := d.Of(out.Phase)
-	key := phaseKey{out.Phase, d.Precision}
+	key := phaseKey{out.Phase, d.Precision, fmt.Sprint(d.Acceptance)}
 	ready := o.phases[key]
 	if ready == nil {
 		problem := d.Problem(out.Phase, pool.System, n)

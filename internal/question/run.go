@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"throughline/deploy"
 	"throughline/engine"
 	"throughline/internal/document"
 	"throughline/plan"
@@ -109,7 +108,7 @@ var runSettings = func() (out []runSetting) {
 }()
 
 // OfRun reads a row of measured runs into a question, by the names of settings or their aliases in
-// tables. The error lists everything wrong with the row, by column.
+// tables. A base with a phase asks for bare steps. The error lists everything wrong with the row.
 func OfRun(base Question, cell func(column string) string) (Question, error) {
 	q := base
 	r := runReader{cell: cell}
@@ -129,7 +128,10 @@ func OfRun(base Question, cell func(column string) string) (Question, error) {
 	if bits, _, _ := strings.Cut(strings.ToLower(cell("quantization")), " "); q.Formats.Weights == "" && bits != "" {
 		q.Formats.Weights = FormatOf(bits)
 	}
-	q.Tabled, q.Phase, q.Context = true, "", 0
+	q.Tabled, q.Context = true, 0
+	if q.Phase != "" {
+		q.Context = r.count("context")
+	}
 	r.load(&q)
 	switch mode := ModeOf(cell); mode {
 	case Aggregated:
@@ -288,7 +290,7 @@ func (r *runReader) words(prefix string, drafts int) string {
 
 // load reads how many requests there are, and when they come.
 func (r *runReader) load(q *Question) {
-	if q.Input < 1 || q.Output < 1 {
+	if (q.Input < 1 || q.Output < 1) && q.Context == 0 {
 		r.note(fmt.Errorf("isl %q and osl %q must be positive", r.cell("isl"), r.cell("osl")))
 	}
 	if q.Concurrency == 0 {
@@ -302,12 +304,11 @@ func (r *runReader) load(q *Question) {
 	}
 }
 
-// RunCells are what servers were told as cells of a table of runs, by column.
-func RunCells(t deploy.Told, into map[string]string) {
-	var q Question
-	q.Traffic.Told = t
+// RunCells adds the settings of a question that are not the usual ones, by their columns.
+func RunCells(q *Question, into map[string]string) {
+	usual := Default()
 	for _, s := range runSettings {
-		if text := s.Get(&q); text != "" && text != "false" {
+		if text := s.Get(q); text != s.Get(&usual) {
 			into[strings.ReplaceAll(s.Name, "-", "_")] = text
 		}
 	}

@@ -429,7 +429,7 @@ func (f *Fitter) Rows(name string, src io.Reader) (out []*FitPoint, err error) {
 		f.figures = f.figures[:meanFigures]
 		return f.checkHeader(header)
 	}
-	_, err = rawTable(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
+	_, err = predictRows(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
 		p, err := f.point(cell)
 		if err == nil && len(p.Targets) == meanFigures && !p.run.guessed && p.run.rate() == 0 {
 			_, err = f.Predicted(p, deploy.Fit{})
@@ -470,7 +470,7 @@ func (f *Fitter) points(name string, src io.Reader) ([]*FitPoint, error) {
 		f.asked.BySimulation = f.asked.BySimulation || f.simulates && f.wave
 		return f.checkHeader(header)
 	}
-	_, err := rawTable(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
+	_, err := predictRows(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
 		line++
 		p, err := f.point(cell)
 		if err != nil {

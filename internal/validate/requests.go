@@ -19,6 +19,7 @@ import (
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/question"
+	"throughline/internal/table"
 	"throughline/serving/simulate"
 	"throughline/workload"
 )
@@ -232,43 +233,33 @@ var requestMetrics = func() []requestMetric {
 
 // WriteCSV writes the figures of all runs.
 func (r *RequestsReport) WriteCSV(w io.Writer) error {
-	out := csvfile.NewWriter(w)
-	if err := out.Write([]string{"run", "metric", "measured", "predicted", "error_percent"}); err != nil {
-		return err
-	}
-	for i := range r.Metrics {
-		m := &r.Metrics[i]
-		e := ""
-		if v := 100 * m.Error(); !math.IsNaN(v) && !math.IsInf(v, 0) {
-			e = strconv.FormatFloat(v, 'f', 3, 64)
-		}
-		if err := out.Write([]string{m.Run, m.Metric, cellNumber(m.Measured), cellNumber(m.Predicted), e}); err != nil {
-			return err
-		}
-	}
-	return out.Flush()
+	return table.Of([]table.Column[*RunMetric]{
+		table.TextColumn("run", func(m *RunMetric) string { return m.Run }),
+		table.TextColumn("metric", func(m *RunMetric) string { return m.Metric }),
+		table.NumberColumn("measured", "%.7g", func(m *RunMetric) float64 { return m.Measured }),
+		table.NumberColumn("predicted", "%.7g", func(m *RunMetric) float64 { return m.Predicted }),
+		{Name: "error_percent", Kind: table.Number, Format: "%.3f", Value: func(m *RunMetric) any {
+			if v := 100 * m.Error(); !math.IsNaN(v) && !math.IsInf(v, 0) {
+				return v
+			}
+			return nil
+		}},
+	}, r.Metrics).Write(w, table.CSV)
 }
 
 // WriteSteps writes the steps as they were replayed, with the names of the recorded ones.
 func (r *RequestsReport) WriteSteps(w io.Writer) error {
-	out := csvfile.NewWriter(w)
-	if err := out.Write(append([]string{"run", "step", "t_start", "t_end"}, stepColumns...)); err != nil {
-		return err
+	columns := []table.Column[*PredictedStep]{
+		table.TextColumn("run", func(s *PredictedStep) string { return s.Run }),
+		table.CountColumn("step", func(s *PredictedStep) int { return s.Step }),
+		table.NumberColumn("t_start", "%.6f", func(s *PredictedStep) float64 { return s.Start }),
+		table.NumberColumn("t_end", "%.6f", func(s *PredictedStep) float64 { return s.End }),
 	}
-	for i := range r.Predicted {
-		s := &r.Predicted[i]
-		row := []string{s.Run, strconv.Itoa(s.Step), strconv.FormatFloat(s.Start, 'f', 6, 64), strconv.FormatFloat(s.End, 'f', 6, 64)}
-		for _, v := range s.list() {
-			row = append(row, strconv.FormatInt(v, 10))
-		}
-		if err := out.Write(row); err != nil {
-			return err
-		}
+	for i, name := range stepColumns {
+		columns = append(columns, table.CountColumn(name, func(s *PredictedStep) int { return int(s.list()[i]) }))
 	}
-	return out.Flush()
+	return table.Of(columns, r.Predicted).Write(w, table.CSV)
 }
-
-func cellNumber(v float64) string { return strconv.FormatFloat(v, 'g', 7, 64) }
 
 // readRuns reads what the chosen steps need; it skips and counts runs missing from runs.csv.
 func readRuns(dir, steps string) (runs []*engineRun, unlisted int, err error) {

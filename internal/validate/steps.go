@@ -32,7 +32,7 @@ func Steps(ctx context.Context, name string, src io.Reader, base question.Questi
 	}
 	e := point.NewEstimator()
 	base.Beside = filepath.Dir(name)
-	r, err := table(ctx, name, src, measuredStepColumns, func(get func(string) string) Row {
+	r, err := predictTable(ctx, name, src, measuredStepColumns, func(get func(string) string) Row {
 		f := measured(get("time_ms"))
 		if f.Reason == "" {
 			f.Predicted, f.Trusted, f.Reason = stepTime(e, base, get)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"throughline/engine"
+	"throughline/internal/benchmark"
 	"throughline/internal/question"
 	"throughline/model"
 	"throughline/plan"
@@ -22,14 +23,12 @@ type config struct {
 	// redundant copies of experts, where the source has them and they fill the groups evenly.
 	redundant int
 	simulated bool     // drafts that nobody made: longer batches stood for them
-	accepted  float64  // tokens of a step with drafts, as the source has it; 0: not stated
 	saturated bool     // as many sequences as find room
 	part      string   // of a layer
-	per       string   // what a rate is of: GPU, node or all
+	unit      string   // of the figure, as the program has it
 	counted   counted  // of an exchange, what its bandwidth counts
 	library   string   // that exchanges, where it is not the one whose kernels were measured
 	run       run      // a benchmark that is simulated; without requests none is
-	share     float64  // of the memory that a server is told to take; 0: none
 	others    []config // layouts of which the best counts besides
 }
 
@@ -93,9 +92,6 @@ var engines = []choice{
 	{all(in("parallelism", `^vLLM`)), "vllm"},
 	{all(in("parallelism", `^SGLang`), in("notes", `SGLang 0\.4\.7\b`)), "sglang@0.4.8"},
 	{all(in("parallelism", `^SGLang`), in("notes", `SGLang 0\.4\b`)), "sglang@0.4"},
-	{all(in("source", `^SGLang start-up`)), "sglang"},
-	{all(in("source", `^vLLM start-up`), in("notes", `before 0\.17`)), "vllm@0.16"},
-	{all(in("source", `^vLLM start-up`)), "vllm"},
 	// Of May 2025, then of May to September 2025.
 	{all(in("source", `^SGLang PD|inference notes`), in("hardware", `^H100`)), "sglang@0.4.6"},
 	{all(in("source", `SGLang|InferSim|inference notes`)), "sglang@0.4"},
@@ -166,12 +162,17 @@ var backends = []choice{{all(in("parallelism", `attention in Triton`)), "triton"
 
 // rates are what the tokens per second of a figure are of.
 var rates = []choice{
-	{all(in("metric", `per_gpu`)), "GPU"},
+	{all(in("metric", `per_user`)), allGPUs},
+	{all(in("metric", `latency_ms$`)), "ms"},
+	{all(in("metric", `per_gpu`)), perGPU},
 	// Two layouts are compared per GPU.
-	{all(in("unit", `/GPU|/rank|/NPU|^x$|^%$`)), "GPU"},
-	{all(in("unit", `/node`)), "node"},
-	{nil, "all"},
+	{all(in("unit", `/GPU|/rank|/NPU|^x$|^%$`)), perGPU},
+	{all(in("unit", `/node`)), perNodeOf8},
+	{nil, allGPUs},
 }
+
+// Units of rates.
+const allGPUs, perGPU, perNodeOf8 = "tok/s", "tok/s/GPU", "tok/s/node"
 
 // drafts are the tokens drafted per step; some sources also count the token already there.
 var drafts = []struct {
@@ -226,7 +227,6 @@ var (
 	clientsOf  = folded(`(?:concurrency|batch) (\d+)`)
 	runningOf  = folded(`\((\d+)/rank\)`)
 	stepsOf    = folded(`max_num_tokens (\d+)`)
-	shareOf    = folded(`memory share (0\.\d+)`)
 	requestsIn = folded(`concurrency \d+, (\d+) requests`)
 	atOnce     = folded(`(\d+) requests at once, weights and cache in (0\.\d+) of the memory`)
 	contextOf  = folded(`\bKV(\d+)`)
@@ -266,7 +266,7 @@ func sides(row inputs, asks quantity) ([]config, error) {
 
 // read takes a row apart. The error is what it does not say.
 func read(row inputs, asks quantity) (config, error) {
-	c := config{asks: asks, point: question.Default(), per: choose(row, rates)}
+	c := config{asks: asks, point: question.Default(), unit: choose(row, rates)}
 	phase := phaseOf(row, asks)
 	row = row.with("parallelism", of(phase, row.get("parallelism"))).with("concurrency_or_batch", of(phase, row.get("concurrency_or_batch")))
 	var missing []string
@@ -412,15 +412,27 @@ func (c *config) drafting(row inputs) {
 		if err != nil {
 			high = low
 		}
-		c.accepted = (low + high) / 2
+		c.accept((low + high) / 2)
 		return
 	}
 	for _, a := range accepted {
 		if a.source.MatchString(row.get("source")) {
-			c.accepted = a.lengths[c.point.Drafts]
+			c.accept(a.lengths[c.point.Drafts])
 			return
 		}
 	}
+}
+
+// accept takes the tokens of a step with drafts as a source states them; 0: it does not.
+func (c *config) accept(length float64) {
+	if length == 0 || c.point.Phase == "" {
+		return
+	}
+	var shares []string
+	for _, share := range benchmark.EqualShares(length, c.point.Drafts) {
+		shares = append(shares, strconv.FormatFloat(share, 'g', -1, 64))
+	}
+	c.point.Acceptance = strings.Join(shares, ",")
 }
 
 // work reads the lengths and how much is under way at a time.
@@ -431,12 +443,6 @@ func (c *config) work(row inputs) error {
 	switch c.asks {
 	case dispatchTime, combineTime, dispatchRate, combineRate:
 		return c.exchange(row)
-	case cacheTokens, cacheMemory, weightMemory:
-		p.Input, p.Output, p.Batch = aRequest, 1, 1
-		if m := shareOf.FindStringSubmatch(load); m != nil {
-			c.share, _ = strconv.ParseFloat(m[1], 64)
-		}
-		return nil
 	case outputRate, userRate, requestTime:
 		if isl == 0 || osl == 0 {
 			return errors.New("no lengths of requests")
@@ -483,10 +489,6 @@ func (c *config) work(row inputs) error {
 	}
 	return nil
 }
-
-// aRequest is the tokens a cache is sized for; it matters to models with windows, which do not grow
-// with it.
-const aRequest = 4096
 
 // clients reads how many wait for answers, or the requests of a benchmark.
 func (c *config) clients(row inputs, load string) error {
