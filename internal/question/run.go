@@ -260,10 +260,11 @@ func (r *runReader) words(prefix string, drafts int) string {
 		return r.count(names...)
 	}
 	count, tp := size("num_workers", "workers"), size("tp_size", "tp")
-	for name, n := range map[string]int{"num_workers": count, "tp_size": tp} {
-		if n < 1 && len(r.problems) == 0 {
-			r.note(fmt.Errorf("%s%s must be at least 1, not %d", prefix, name, n))
-		}
+	if len(r.problems) == 0 && count < 1 {
+		r.note(fmt.Errorf("%snum_workers must be at least 1, not %d", prefix, count))
+	}
+	if len(r.problems) == 0 && tp < 1 {
+		r.note(fmt.Errorf("%stp_size must be at least 1, not %d", prefix, tp))
 	}
 	parts := []string{fmt.Sprintf("%dx tp%d", max(1, count), max(1, tp))}
 	for _, p := range []struct {
