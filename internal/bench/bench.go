@@ -39,16 +39,16 @@ type Options struct {
 // arrived when it was due, and was scheduled when it was sent.
 type Done struct {
 	simulate.Ended
-	Turn    int
-	Gaps    []Gap
-	Chunks  int
-	Cached  int
-	Counted bool // tokens by the server's usage
-	Asked   int  // output tokens
-	Retries int
-	Resent  int
-	Failure *Failure
-	Text    string
+	Turn      int
+	Gaps      []Gap
+	Chunks    int
+	Cached    int
+	Counted   bool // tokens by the server's usage
+	Requested int  // output tokens
+	Retries   int
+	Resent    int
+	Failure   *Failure
+	Text      string
 
 	held float64 // seconds without a free client
 }

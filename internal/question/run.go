@@ -28,7 +28,7 @@ type Measurement struct {
 	PerClient    float64 // requests of each client; 0: without end
 	Repeated     float64 // share of the first requests of clients that the run before had sent as well
 	Acceptance   string  // shares of drafts that are accepted, by position; empty: those of the model
-	Untold       bool    // nobody says what the servers were told
+	Unstated     bool    // the launch settings of the servers are not known
 	Nominal      bool    // the row does not say how lengths are spread: fits are known by its lengths as they stand
 }
 
@@ -47,8 +47,8 @@ var ofRuns = []Setting{
 		Doc: "share of the first requests that the run before had sent as well", Ref: func(q *Question) any { return &q.Repeated }},
 	{Name: "acceptance", For: Runs, List: Text, Check: checkShare,
 		Doc: "shares of drafts that are accepted, by position", Ref: func(q *Question) any { return &q.Acceptance }},
-	{Name: "untold", For: Runs,
-		Doc: "nobody says what the servers were told", Ref: func(q *Question) any { return &q.Untold }},
+	{Name: "unstated", For: Runs,
+		Doc: "the launch settings of the servers are not known", Ref: func(q *Question) any { return &q.Unstated }},
 	{Name: engine.ProductsOption, For: Runs, Choices: engine.ProductNames(), Open: true,
 		Doc: "kernels of products of blocks", Ref: func(q *Question) any { return &q.Traffic.Products }},
 	{Name: "moe-a2a-backend", For: Runs, Choices: engine.Exchanges,

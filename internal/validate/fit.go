@@ -498,7 +498,7 @@ func Identity(d *deploy.Deployment) string {
 	f := fitted.Of(d, &deploy.Fit{}, nil, 1, "")
 	words := []string{f.Model, f.System, f.Engine, f.Weights, f.Plan}
 	for _, prefill := range []bool{true, false} {
-		if backend := d.Told.Backend(prefill); backend != "" && !slices.Contains(words, backend) {
+		if backend := d.ServerOptions.Backend(prefill); backend != "" && !slices.Contains(words, backend) {
 			words = append(words, backend)
 		}
 	}

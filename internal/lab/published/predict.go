@@ -117,7 +117,7 @@ func (p *predictor) benchmark(c *config) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		q.Traffic.StepTokens = e.UntoldTokens(q.DP)
+		q.Traffic.StepTokens = e.DefaultStepTokens(q.DP)
 	}
 	a, err := p.points.Answer(&q)
 	if err != nil {
