@@ -94,9 +94,6 @@ func New(ctx context.Context, o *Options) (*Bench, error) {
 // Close closes the connections.
 func (b *Bench) Close() { b.client.close() }
 
-// Model is the name of the model in requests.
-func (b *Bench) Model() string { return b.model }
-
 // source is the requests at a rate, multiplied in number by times.
 func (b *Bench) source(rate float64, times int) (workload.Source, []string, error) {
 	t := b.o.Traffic

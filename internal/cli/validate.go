@@ -42,82 +42,34 @@ median error with its sign.
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newValidateOps(s), newValidateForward(s), newValidateSteps(s), newValidateServing(s), newValidatePublished(s), newValidateRequests(s))
-	return cmd
-}
-
-func newValidateOps(s Streams) *cobra.Command {
-	show := validation{unit: "µs"}
-	var flags *settings
-	cmd := &cobra.Command{
-		Use:     "ops FILE.csv",
-		Short:   "Predict measured kernels",
-		Example: "  throughline validate ops ops.csv --system H200 --out predicted.csv",
-		Args:    oneArgument("a table of measurements"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := show.read(flags)
-			if err != nil {
-				return err
-			}
-			sys, _, err := readSystem(s, show.system(s, q.System))
-			if err != nil {
-				return err
-			}
-			f, err := show.open(args[0], q.System)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			r, err := validate.Ops(cmd.Context(), args[0], f, sys)
-			if err != nil {
-				return err
-			}
-			return show.report(cmd.Context(), s, r)
-		},
+	for i := range validations {
+		cmd.AddCommand(newValidateTable(s, &validations[i]))
 	}
-	flags = addSettings(cmd, question.Ops)
-	show.flags(cmd, "validate ops")
+	cmd.AddCommand(newValidateRequests(s))
 	return cmd
 }
 
-func newValidateForward(s Streams) *cobra.Command {
-	show := validation{unit: "ms"}
-	var flags *settings
-	cmd := &cobra.Command{
-		Use:     "forward FILE.csv",
-		Short:   "Predict measured forward passes",
-		Example: "  throughline validate forward forward.csv --system H200 --out predicted.csv",
-		Args:    oneArgument("a table of measurements"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := show.read(flags)
-			if err != nil {
-				return err
-			}
-			q.System = show.system(s, q.System)
-			f, err := show.open(args[0], q.System)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			r, err := validate.Forward(cmd.Context(), args[0], f, q)
-			if err != nil {
-				return err
-			}
-			return show.report(cmd.Context(), s, r)
-		},
-	}
-	flags = addSettings(cmd, question.Forward)
-	show.flags(cmd, "validate forward")
-	return cmd
+// validatedTable is a kind of table of measurements.
+type validatedTable struct {
+	name, files string // as the command line has them
+	short, long string
+	example     string // behind the command
+	unit        string // of its figures
+	of          question.Command
+	// predict is nil for kernels.
+	predict  func(context.Context, string, io.Reader, question.Question) (*validate.Report, error)
+	onSystem bool // all rows are of one system
+	runs     bool // the table may be a result file
 }
 
-func newValidateSteps(s Streams) *cobra.Command {
-	show := validation{unit: "ms"}
-	var flags *settings
-	cmd := &cobra.Command{
-		Use:   "steps FILE.csv",
-		Short: "Predict measured steps of serving engines",
-		Long: `Steps predicts every row of a table of single steps of serving engines, as their hosts
+var validations = []validatedTable{
+	{name: "ops", files: "FILE.csv", short: "Predict measured kernels", example: "ops.csv --system H200 --out predicted.csv",
+		unit: "µs", of: question.Ops, onSystem: true},
+	{name: "forward", files: "FILE.csv", short: "Predict measured forward passes", example: "forward.csv --system H200 --out predicted.csv",
+		unit: "ms", of: question.Forward, predict: validate.Forward, onSystem: true},
+	{name: "steps", files: "FILE.csv", short: "Predict measured steps of serving engines", example: "steps.csv --out predicted.csv",
+		unit: "ms", of: question.Steps, predict: validate.Steps,
+		long: `Steps predicts every row of a table of single steps of serving engines, as their hosts
 time them: from the schedule of a step to its results, with no other step under way.
 Columns:
 
@@ -127,38 +79,11 @@ Columns:
 
 Sequences and tokens are those of the busiest data-parallel rank; sequences share the
 tokens of a row evenly. --out writes the table with predicted_ms, error_percent and, for
-a row that cannot be predicted, its reason.`,
-		Example: "  throughline validate steps steps.csv --out predicted.csv",
-		Args:    oneArgument("a table of measurements"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := show.read(flags)
-			if err != nil {
-				return err
-			}
-			f, err := show.open(args[0])
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			r, err := validate.Steps(cmd.Context(), args[0], f, q)
-			if err != nil {
-				return err
-			}
-			return show.report(cmd.Context(), s, r)
-		},
-	}
-	flags = addSettings(cmd, question.Steps)
-	show.flags(cmd, "validate steps")
-	return cmd
-}
-
-func newValidateServing(s Streams) *cobra.Command {
-	show := validation{unit: "ms", runs: true}
-	var flags *settings
-	cmd := &cobra.Command{
-		Use:   "serving FILE.csv|RESULTS.jsonl",
-		Short: "Predict measured serving runs",
-		Long: `Serving predicts the mean time to first token (TTFT) and time per output token (TPOT) of
+a row that cannot be predicted, its reason.`},
+	{name: "serving", files: "FILE.csv|RESULTS.jsonl", short: "Predict measured serving runs",
+		example: "serving.csv --out predicted.csv\n  throughline validate serving serving.csv --by-simulation",
+		unit:    "ms", of: question.Serving, predict: validate.Serving, runs: true,
+		long: `Serving predicts the mean time to first token (TTFT) and time per output token (TPOT) of
 every row of a table of serving runs: aggregated (mode agg), or with separate prefill and
 decode servers (disagg). Percentiles (ttft_p99_ms, ...), times of whole requests and
 rates are predicted where a row has them. Means are those of the closed form, with
@@ -177,30 +102,69 @@ in all where num_prompts does not say. Lengths are fixed unless the column lengt
 
 Result files of throughline bench, matrix, sglang.bench_serving, vLLM's bench serve,
 aiperf, genai-perf and InferenceX are read as well; --deployment says what they are of.
-Their lengths are those of the file: fixed, unless it says how they are spread.`,
-		Example: `  throughline validate serving serving.csv --out predicted.csv
-  throughline validate serving serving.csv --by-simulation`,
-		Args: oneArgument("a table of measurements"),
+Their lengths are those of the file: fixed, unless it says how they are spread.`},
+	{name: "published", files: "FILE.csv", short: "Predict figures that others have published", example: "figures.csv --worst 10 --out predicted.csv",
+		of: question.Published, predict: validate.Published,
+		long: `Published predicts figures that others have printed, one in each row. Columns:
+
+  source, url, model, hardware, num_gpus, parallelism (tp8, or dp8 ep8), precision, isl,
+  osl, concurrency_or_batch, metric, value, unit, evidence, notes
+
+and every setting of estimate: engine, cache, context, memory_share, drafts, ... A batch is
+that of a data-parallel rank. A row with a text in unpredictable is not predicted, for that
+reason. Rates are of all GPUs (tok/s), of each (tok/s/GPU) or of a node (tok/s/node),
+times in s, ms or us. Metrics:
+
+  ` + strings.Join(validate.MetricNames(), "\n  ") + `
+
+Throughputs of prefill and decode are those of bare steps. --out writes the table with
+predicted, error_percent and reason.`},
+}
+
+func newValidateTable(s Streams, t *validatedTable) *cobra.Command {
+	show := validation{unit: t.unit, runs: t.runs}
+	var flags *settings
+	cmd := &cobra.Command{
+		Use:     t.name + " " + t.files,
+		Short:   t.short,
+		Long:    t.long,
+		Example: "  throughline validate " + t.name + " " + t.example,
+		Args:    oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := show.read(flags)
 			if err != nil {
 				return err
+			}
+			if t.onSystem {
+				q.System = show.system(s, q.System)
 			}
 			f, err := show.open(args[0], q.System, q.Distribution)
 			if err != nil {
 				return err
 			}
 			defer f.Close()
-			r, err := validate.Serving(cmd.Context(), args[0], f, q)
+			r, err := t.report(cmd.Context(), s, args[0], f, q)
 			if err != nil {
 				return err
 			}
 			return show.report(cmd.Context(), s, r)
 		},
 	}
-	flags = addSettings(cmd, question.Serving)
-	show.flags(cmd, "validate serving")
+	flags = addSettings(cmd, t.of)
+	show.flags(cmd, "validate "+t.name)
 	return cmd
+}
+
+// report predicts a table. Kernels alone are priced on a system without a model.
+func (t *validatedTable) report(ctx context.Context, s Streams, name string, f io.Reader, q question.Question) (*validate.Report, error) {
+	if t.predict != nil {
+		return t.predict(ctx, name, f, q)
+	}
+	sys, _, err := readSystem(s, q.System)
+	if err != nil {
+		return nil, err
+	}
+	return validate.Ops(ctx, name, f, sys)
 }
 
 // validation is how predictions against measurements are shown.

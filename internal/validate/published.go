@@ -74,7 +74,7 @@ func publishedLabel(get func(string) string) string {
 
 // Metric is a kind of figure that pages and logs print of deployments.
 type Metric struct {
-	Name  string
+	name  string
 	of    string         // what it is summed up with
 	phase question.Phase // of bare steps; empty: what clients see, or what a server holds
 	units []metricUnit   // the first where a row has none
@@ -103,8 +103,7 @@ var (
 	seconds   = []metricUnit{{"s", always(1)}, {"ms", always(1e3)}, {"us", always(1e6)}}
 )
 
-// Metrics are the figures that can be predicted.
-var Metrics = []Metric{
+var metrics = []Metric{
 	{"prefill_throughput", "prefill", question.Prefill, tokenRates, stepRate},
 	{"decode_throughput", "decode", question.Decode, tokenRates, stepRate},
 	{"output_throughput", "output", "", tokenRates, seenBy(func(a *point.Answer) float64 { return a.Seen.Requests * float64(a.Load.Lengths.Output) })},
@@ -162,14 +161,20 @@ func heldBy(of func(*serving.Predictor, *deploy.Deployment, *deploy.Pool, worklo
 
 // FindMetric is the metric of a name.
 func FindMetric(name string) (*Metric, error) {
-	var names []string
-	for i := range Metrics {
-		if strings.EqualFold(Metrics[i].Name, name) {
-			return &Metrics[i], nil
+	for i := range metrics {
+		if strings.EqualFold(metrics[i].name, name) {
+			return &metrics[i], nil
 		}
-		names = append(names, Metrics[i].Name)
 	}
-	return &Metric{}, fmt.Errorf("metric: %s", document.NotOneOf(name, names))
+	return &Metric{}, fmt.Errorf("metric: %s", document.NotOneOf(name, MetricNames()))
+}
+
+// MetricNames are the figures that can be predicted.
+func MetricNames() (out []string) {
+	for i := range metrics {
+		out = append(out, metrics[i].name)
+	}
+	return out
 }
 
 // Value predicts the metric of a deployment in one of its units.
