@@ -312,8 +312,8 @@ func readRuns(dir, steps string) (runs []*engineRun, unlisted int, err error) {
 func readRun(c *cells) *engineRun {
 	run := &engineRun{name: c.text("run"), model: c.text("model"), measured: map[string]float64{}}
 	run.policy = simulate.Policy{
-		Scheduling:  deploy.Scheduling{StepTokens: c.whole("budget"), Sequences: c.whole("max_running")},
-		BlockTokens: blockTokens, Blocks: c.whole("kv_tokens") / blockTokens,
+		Scheduling:  deploy.Scheduling{StepTokens: c.count("budget"), Sequences: c.count("max_running")},
+		BlockTokens: blockTokens, Blocks: c.count("kv_tokens") / blockTokens,
 	}
 	switch policy := c.text("policy"); policy {
 	case "A":
@@ -324,7 +324,7 @@ func readRun(c *cells) *engineRun {
 		c.problem("policy", fmt.Sprintf("%s: prefill first is A, chunks beside decodes are B", document.NotOneOf(policy, []string{"A", "B"})))
 	}
 	if c.text("arrival") == "closed" {
-		run.closed = c.whole("clients")
+		run.closed = c.count("clients")
 	}
 	for _, m := range requestMetrics {
 		if v, ok := c.cellNumber(m.name); ok {
@@ -344,7 +344,7 @@ func readRequests(dir string, find func(*cells) *engineRun) error {
 	}
 	var rows []row
 	err := readTable(dir, "requests.csv", []string{"run", "arrival", "input", "output"}, func(c *cells) {
-		r := row{cells: *c, run: find(c), request: workload.Request{Input: c.whole("input"), Output: c.whole("output")}}
+		r := row{cells: *c, run: find(c), request: workload.Request{Input: c.count("input"), Output: c.count("output")}}
 		r.request.Arrival, _ = c.cellNumber("arrival")
 		r.number, _ = c.cellNumber("req")
 		rows = append(rows, r)
@@ -430,8 +430,8 @@ func (c *cells) cellNumber(name string) (float64, bool) {
 	return v, true
 }
 
-// whole is a number of at least 1 that must be there.
-func (c *cells) whole(name string) int {
+// count is a number of at least 1 that must be there.
+func (c *cells) count(name string) int {
 	v, _ := c.cellNumber(name)
 	if v < 1 || v != math.Trunc(v) || v > 1e12 {
 		c.problem(name, fmt.Sprintf("must be a whole number of at least 1, not %q", c.text(name)))

@@ -177,7 +177,7 @@ func TestPublicTargets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := whole(r.column("num_gpus")); n > 0 && n != list[0].cut.procs() {
+		if n := parseCount(r.column("num_gpus")); n > 0 && n != list[0].cut.procs() {
 			t.Errorf("%s: a layout of %d on %d processors", r.label, list[0].cut.procs(), n)
 		}
 	}

@@ -295,7 +295,7 @@ func read(row inputs, asks quantity) (config, error) {
 	if c.cut, found = layoutOf(row, phase); !found || c.cut.procs() < 1 {
 		note("no layout")
 	}
-	c.redundant = cmp.Or(firstNumber(redundants, row.get("parallelism")+" "+row.get("notes")), whole(choose(row, copies)))
+	c.redundant = cmp.Or(firstNumber(redundants, row.get("parallelism")+" "+row.get("notes")), parseCount(choose(row, copies)))
 	c.drafting(row)
 	if err := c.work(row); err != nil {
 		note(err.Error())
@@ -439,7 +439,7 @@ func (c *config) accept(length float64) {
 func (c *config) work(row inputs) error {
 	p := &c.point
 	load := row.get("concurrency_or_batch")
-	isl, osl := whole(row.get("isl")), whole(row.get("osl"))
+	isl, osl := parseCount(row.get("isl")), parseCount(row.get("osl"))
 	switch c.asks {
 	case dispatchTime, combineTime, dispatchRate, combineRate:
 		return c.exchange(row)
@@ -458,7 +458,7 @@ func (c *config) work(row inputs) error {
 			return errors.New("no length of prompts")
 		}
 		p.Input, p.Output = isl, 1
-		tokens := cmp.Or(product(tokensOf, load), whole(choose(row, stepTokens)))
+		tokens := cmp.Or(product(tokensOf, load), parseCount(choose(row, stepTokens)))
 		if tokens == 0 {
 			e, err := engine.Find(p.Engine)
 			if err != nil {
@@ -479,7 +479,7 @@ func (c *config) work(row inputs) error {
 	default:
 		return errors.New("no context")
 	}
-	p.Batch = cmp.Or(product(sequences, load), product(sequences, row.get("parallelism")), whole(choose(row, graphSequences)))
+	p.Batch = cmp.Or(product(sequences, load), product(sequences, row.get("parallelism")), parseCount(choose(row, graphSequences)))
 	if p.Batch == 0 {
 		// The sources that leave it out ran their decode servers full.
 		p.Batch, c.saturated = 1, true
@@ -502,7 +502,7 @@ func (c *config) clients(row inputs, load string) error {
 		return nil
 	}
 	if m := atOnce.FindStringSubmatch(load); m != nil {
-		c.run.requests = whole(m[1])
+		c.run.requests = parseCount(m[1])
 		c.run.static, _ = strconv.ParseFloat(m[2], 64)
 		return nil
 	}
@@ -537,8 +537,8 @@ func (c *config) exchange(row inputs) error {
 	return nil
 }
 
-// whole is a positive whole number, else 0.
-func whole(text string) int {
+// parseCount is a positive whole number, else 0.
+func parseCount(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
 		return 0
@@ -552,7 +552,7 @@ func firstNumber(pattern *regexp.Regexp, text string) int {
 	if m == nil {
 		return 0
 	}
-	return whole(m[1])
+	return parseCount(m[1])
 }
 
 // product is the number that a pattern finds, times the one before it: 2x64.
@@ -561,5 +561,5 @@ func product(pattern *regexp.Regexp, text string) int {
 	if m == nil {
 		return 0
 	}
-	return max(1, whole(m[1])) * whole(m[2])
+	return max(1, parseCount(m[1])) * parseCount(m[2])
 }
