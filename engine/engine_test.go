@@ -44,13 +44,13 @@ type served struct {
 	MaxContext     int
 	MemoryFraction float64
 	Published      bool // the checkpoint has these weights
-	Told           deploy.Told
+	ServerOptions  deploy.ServerOptions
 }
 
 func (s *served) parts() (*deploy.Deployment, *deploy.Pool) {
 	d := &deploy.Deployment{
 		Name: s.Model, Model: s.Shape, Precision: s.Precision, Assume: &assume.Assumptions{MemoryFraction: s.MemoryFraction, Engine: true},
-		GPUsPerNode: s.GPUsPerNode, MaxContext: s.MaxContext, Told: s.Told,
+		GPUsPerNode: s.GPUsPerNode, MaxContext: s.MaxContext, ServerOptions: s.ServerOptions,
 		Pools:  []deploy.Pool{{Role: s.Role, Plan: s.Plan, Count: s.Instances}},
 		Stored: deploy.Stored{Published: s.Published},
 	}
@@ -139,7 +139,7 @@ func deployments(f func(*served)) {
 										Plan: plan.Plan{Layout: plan.Layout{Attention: layout, Experts: x}, Batch: plan.Batch{Count: layout.PP, Size: 16 * variant}},
 									}
 									d.Plan.Drafts = variant % 3
-									d.Told.Captured = 8 * (variant % 2)
+									d.ServerOptions.Captured = 8 * (variant % 2)
 									d.Plan.SequenceParallel = variant == 3
 									d.Plan.TunedExchange = variant == 1
 									d.Plan.Overlap = plan.Overlap((variant + i) % int(plan.OverlapCount))
@@ -158,7 +158,7 @@ func deployments(f func(*served)) {
 }
 
 // told is all that servers of an engine can be told of their scheduling.
-func told(e *Engine) (out deploy.Told) {
+func told(e *Engine) (out deploy.ServerOptions) {
 	for i := range RunOptions {
 		if o := &RunOptions[i]; o.Names[e.Name] != "" {
 			*o.of(&out) = 20
@@ -186,7 +186,7 @@ func TestOptionsExist(t *testing.T) {
 			used, taken := map[string]bool{}, 0
 			deployments(func(d *served) {
 				if d.Instances%2 == 0 {
-					d.Told = told(e)
+					d.ServerOptions = told(e)
 				}
 				l := e.Launch(d.parts())
 				var names []string

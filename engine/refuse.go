@@ -177,10 +177,10 @@ func (e *Engine) refusedSequence(u unit, chip *hardware.System) string {
 
 // refusedOptions says which settings the engine lacks on a chip; the generic one has all.
 func (e *Engine) refusedOptions(u unit, s *hardware.System) (out []string) {
-	for _, option := range e.unknown(&u.Told) {
+	for _, option := range e.unknown(&u.ServerOptions) {
 		out = append(out, fmt.Sprintf("%s %s has no option %s", e.Title, e.Options.Version, option))
 	}
-	if u.Told.Attention+u.Told.PrefillAttention+u.Told.DecodeAttention != "" {
+	if u.ServerOptions.Attention+u.ServerOptions.PrefillAttention+u.ServerOptions.DecodeAttention != "" {
 		out = append(out, e.refusedAttention(u, s)...)
 	}
 	return out

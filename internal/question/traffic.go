@@ -12,7 +12,7 @@ import (
 // Traffic is what is asked about requests besides their lengths, and how a simulation schedules
 // them. The closed form uses means. A number of 0 stands for the engine's default.
 type Traffic struct {
-	deploy.Told // what servers are told in place of what their engine has by itself
+	deploy.ServerOptions // in place of the defaults of the engine
 
 	Requests     int
 	Rate         float64 // requests per second; +Inf: all at once
@@ -50,7 +50,7 @@ func (q *Question) Service(n workload.Lengths) Question {
 		out.Batch = 2
 	}
 	out.Traffic = Default().Traffic
-	out.Traffic.Told = q.Traffic.Told
+	out.Traffic.ServerOptions = q.Traffic.ServerOptions
 	return out
 }
 

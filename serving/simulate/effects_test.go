@@ -27,12 +27,12 @@ func TestSchedulingEffects(t *testing.T) {
 		ranks  []int // data-parallel ones of an expert model; none: one of a dense model
 		low    int
 		high   int
-		told   func(*deploy.Told) *int
+		told   func(*deploy.ServerOptions) *int
 	}{
-		"step-tokens":   {"vllm", nil, 512, 4096, func(t *deploy.Told) *int { return &t.StepTokens }},
-		"poll-steps":    {"sglang", nil, 2, 40, func(t *deploy.Told) *int { return &t.PollSteps }},
-		"wait-steps":    {"trtllm", nil, 2, 60, func(t *deploy.Told) *int { return &t.WaitSteps }},
-		"balance-steps": {"trtllm", []int{2, 4, 8}, 4, 80, func(t *deploy.Told) *int { return &t.BalanceSteps }},
+		"step-tokens":   {"vllm", nil, 512, 4096, func(t *deploy.ServerOptions) *int { return &t.StepTokens }},
+		"poll-steps":    {"sglang", nil, 2, 40, func(t *deploy.ServerOptions) *int { return &t.PollSteps }},
+		"wait-steps":    {"trtllm", nil, 2, 60, func(t *deploy.ServerOptions) *int { return &t.WaitSteps }},
+		"balance-steps": {"trtllm", []int{2, 4, 8}, 4, 80, func(t *deploy.ServerOptions) *int { return &t.BalanceSteps }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(11, 12))
@@ -45,7 +45,7 @@ func TestSchedulingEffects(t *testing.T) {
 					ranks = c.ranks[random.IntN(len(c.ranks))]
 				}
 				k := fieldCase{engine: c.engine, ranks: ranks, load: requests(max(1, ranks)*between(4, 40), between(200, 3000), between(200, 1200)),
-					set: func(d *deploy.Deployment) { *c.told(&d.Told) = steps }}
+					set: func(d *deploy.Deployment) { *c.told(&d.ServerOptions) = steps }}
 				if name != "step-tokens" && float64(steps) > longestWait*float64(k.load.Lengths.Output) {
 					continue
 				}
@@ -100,7 +100,7 @@ func TestBalanceInStep(t *testing.T) {
 	for ranks, load := range map[int]workload.Load{8: requests(60, 1000, 1000), 2: requests(7, 500, 200)} {
 		load.Requests = 5
 		figures := func(steps int) (closed, simulated float64) {
-			c := fieldCase{engine: "trtllm", ranks: ranks, load: load, set: func(d *deploy.Deployment) { d.Told.BalanceSteps = steps }}
+			c := fieldCase{engine: "trtllm", ranks: ranks, load: load, set: func(d *deploy.Deployment) { d.ServerOptions.BalanceSteps = steps }}
 			d := c.deployed(t, true)
 			want, err := serving.Predict(&d, load)
 			if err != nil {

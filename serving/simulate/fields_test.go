@@ -70,33 +70,33 @@ const (
 // toldCases are the fields of what a server is told.
 var toldCases = map[string]fieldCase{
 	"StepTokens": {engine: "vllm", load: requests(1, 12000, 200), longer: ttft,
-		set: func(d *deploy.Deployment) { d.Told.StepTokens = 1024 }, launch: "--max-num-batched-tokens 1024"},
+		set: func(d *deploy.Deployment) { d.ServerOptions.StepTokens = 1024 }, launch: "--max-num-batched-tokens 1024"},
 	"Sequences": {engine: "sglang", load: requests(48, 1000, 200), longer: slow,
-		set: func(d *deploy.Deployment) { d.Told.Sequences, d.Pools[0].Plan.Batch.Size = 12, 12 }, launch: "--max-running-requests 12"},
+		set: func(d *deploy.Deployment) { d.ServerOptions.Sequences, d.Pools[0].Plan.Batch.Size = 12, 12 }, launch: "--max-running-requests 12"},
 	"PollSteps": {engine: "sglang", load: requests(8, 500, 400), longer: ttft,
-		set: func(d *deploy.Deployment) { d.Told.PollSteps = 30 }, launch: "--scheduler-recv-interval 30"},
+		set: func(d *deploy.Deployment) { d.ServerOptions.PollSteps = 30 }, launch: "--scheduler-recv-interval 30"},
 	"WaitSteps": {engine: "trtllm", load: requests(8, 500, 400), longer: ttft,
-		set: func(d *deploy.Deployment) { d.Told.WaitSteps = 20 }, launch: "batch_wait_timeout_iters: 20"},
+		set: func(d *deploy.Deployment) { d.ServerOptions.WaitSteps = 20 }, launch: "batch_wait_timeout_iters: 20"},
 	"BalanceSteps": {engine: "trtllm", ranks: 4, load: requests(16, 500, 400), longer: ttft,
-		set: func(d *deploy.Deployment) { d.Told.BalanceSteps = 20 }, launch: "timeout_iters: 20"},
+		set: func(d *deploy.Deployment) { d.ServerOptions.BalanceSteps = 20 }, launch: "timeout_iters: 20"},
 	"MemoryShare": {engine: "vllm", load: requests(64, 4000, 400), longer: slow,
-		set: func(d *deploy.Deployment) { d.Told.MemoryShare = 0.2 }, launch: "--gpu-memory-utilization 0.2"},
+		set: func(d *deploy.Deployment) { d.ServerOptions.MemoryShare = 0.2 }, launch: "--gpu-memory-utilization 0.2"},
 	"Captured": {engine: "sglang", load: requests(32, 300, 300), longer: tpot,
-		set: func(d *deploy.Deployment) { d.Told.Captured = 4 }, launch: "--cuda-graph-max-bs 4"},
+		set: func(d *deploy.Deployment) { d.ServerOptions.Captured = 4 }, launch: "--cuda-graph-max-bs 4"},
 	"CapturedPrompts": {engine: "vllm", load: requests(4, 300, 300), longer: ttft,
-		set: func(d *deploy.Deployment) { d.Told.CapturedPrompts = 1 }, noLaunch: "plan, which writes launch commands, does not take it"},
+		set: func(d *deploy.Deployment) { d.ServerOptions.CapturedPrompts = 1 }, noLaunch: "plan, which writes launch commands, does not take it"},
 	"Unprepared": {engine: "sglang", drafts: 1, load: requests(8, 300, 300), longer: tpot,
-		set: func(d *deploy.Deployment) { d.Told.Unprepared = true }, noLaunch: tableOnly},
+		set: func(d *deploy.Deployment) { d.ServerOptions.Unprepared = true }, noLaunch: tableOnly},
 	"Products":        {noEffect: stepTimes, noLaunch: tableOnly},
 	"Exchange":        {noEffect: stepTimes, noLaunch: tableOnly},
 	"PrefillExchange": {noEffect: stepTimes, noLaunch: tableOnly},
 	"SharedApart":     {noEffect: stepTimes, noLaunch: tableOnly},
 	"Attention": {engine: "vllm", noEffect: stepTimes,
-		set: func(d *deploy.Deployment) { d.Told.Attention = "flashinfer" }, launch: "--attention-backend FLASHINFER"},
+		set: func(d *deploy.Deployment) { d.ServerOptions.Attention = "flashinfer" }, launch: "--attention-backend FLASHINFER"},
 	"PrefillAttention": {engine: "sglang", noEffect: stepTimes,
-		set: func(d *deploy.Deployment) { d.Told.PrefillAttention = "flashinfer" }, launch: "--prefill-attention-backend flashinfer"},
+		set: func(d *deploy.Deployment) { d.ServerOptions.PrefillAttention = "flashinfer" }, launch: "--prefill-attention-backend flashinfer"},
 	"DecodeAttention": {engine: "sglang", noEffect: stepTimes,
-		set: func(d *deploy.Deployment) { d.Told.DecodeAttention = "flashinfer" }, launch: "--decode-attention-backend flashinfer"},
+		set: func(d *deploy.Deployment) { d.ServerOptions.DecodeAttention = "flashinfer" }, launch: "--decode-attention-backend flashinfer"},
 }
 
 // factCases are the fields of what an engine does; those that a server can be told stand above.
@@ -197,14 +197,14 @@ func TestSchedulingFields(t *testing.T) {
 	for _, of := range []struct {
 		fields reflect.Type
 		cases  map[string]fieldCase
-	}{{reflect.TypeFor[deploy.Told](), toldCases}, {reflect.TypeFor[deploy.Scheduling](), factCases}} {
+	}{{reflect.TypeFor[deploy.ServerOptions](), toldCases}, {reflect.TypeFor[deploy.Scheduling](), factCases}} {
 		for _, field := range reflect.VisibleFields(of.fields) {
 			if field.Anonymous {
 				continue
 			}
 			name := field.Name
 			c, ok := of.cases[name]
-			if !ok && (of.fields == reflect.TypeFor[deploy.Told]() || !told(name)) {
+			if !ok && (of.fields == reflect.TypeFor[deploy.ServerOptions]() || !told(name)) {
 				t.Errorf("%s.%s has no case", of.fields.Name(), name)
 			}
 			if ok {
@@ -259,7 +259,7 @@ func (c *fieldCase) check(t *testing.T) {
 // TestLooksBehindAQueue: clients that wait for room have been seen, so that it hardly matters how rarely a server looks for more.
 func TestLooksBehindAQueue(t *testing.T) {
 	const clients, running, polls, little = 120, 24, 30, 0.04
-	c := fieldCase{engine: "sglang", drafts: 2, load: requests(clients, 1000, 200), longer: slow, set: func(d *deploy.Deployment) { d.Told.PollSteps = polls }}
+	c := fieldCase{engine: "sglang", drafts: 2, load: requests(clients, 1000, 200), longer: slow, set: func(d *deploy.Deployment) { d.ServerOptions.PollSteps = polls }}
 	figures := func(changed bool) (closed, simulated float64) {
 		d := c.deployed(t, changed)
 		d.Pools[0].Plan.Batch.Size = running

@@ -89,7 +89,7 @@ func TestOrders(t *testing.T) {
 	if real, even := pair(3)[0], pair(4)[0]; real.point.Popularity != "served" || even.point.Popularity != "" || !(value(real) < value(even)) {
 		t.Errorf("routing %q and %q", real.point.Popularity, even.point.Popularity)
 	}
-	if own := pair(5); own[0].point.Engine != "none" || own[0].cut != (layout{80, 4, 320, 1, false}) || own[0].point.Drafts != 1 || own[1].point.Drafts != 0 || own[0].accepted != 0 {
+	if own := pair(5); own[0].point.Engine != "none" || own[0].cut != (layout{80, 4, 320, 1, false}) || own[0].point.Drafts != 1 || own[1].point.Drafts != 0 || own[0].point.Acceptance != "" {
 		t.Errorf("%+v", own)
 	}
 }

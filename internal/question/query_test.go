@@ -7,7 +7,7 @@ import (
 
 // TestAsk: words are read by the names of settings or their other names; all mistakes are named together, by the names that were given.
 func TestAsk(t *testing.T) {
-	a := Ask(Simulate, map[string]string{"model": "Llama-3.1-8B", "max-concurrency": "16", "tp": " 2 "})
+	a := NewQuery(Simulate, map[string]string{"model": "Llama-3.1-8B", "max-concurrency": "16", "tp": " 2 "})
 	if a.Wrong != nil || a.Model != "Llama-3.1-8B" || a.Concurrency != 16 || a.TP != 2 || a.PP != 1 {
 		t.Errorf("%+v: %v", a.Question, a.Wrong)
 	}
@@ -26,7 +26,7 @@ func TestAsk(t *testing.T) {
 		{Simulate, map[string]string{"max-concurrency": "x"}, "max-concurrency: must be a whole number"},
 		{Plan, map[string]string{"model": " ", "tpot": "soon"}, "model: is empty; give a value, or leave it out\ntpot: "},
 	} {
-		if got := Ask(c.of, c.words).Wrong; got == nil || !strings.HasPrefix(got.Error(), c.want) {
+		if got := NewQuery(c.of, c.words).Wrong; got == nil || !strings.HasPrefix(got.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.words, got, c.want)
 		}
 	}

@@ -162,7 +162,7 @@ func (r *run) cacheTokens(d deploy.Deployment, n workload.Lengths) (int, error) 
 		return 0, err
 	}
 	pool := *d.Of(op.Decode)
-	d.Told.MemoryShare = cmp.Or(r.static, benchFree)
+	d.ServerOptions.MemoryShare = cmp.Or(r.static, benchFree)
 	m := p.Memory(&d, &pool, n)
 	free := d.CacheBytes(&pool, &m)
 	sequences := float64(pool.Plan.Sequences(d.Model.IsMoE()))

@@ -8,17 +8,15 @@ import (
 
 	"throughline/assume"
 	"throughline/collective"
-	"throughline/deploy"
 	"throughline/engine"
 	"throughline/estimate"
 	"throughline/hardware/kernel"
 	"throughline/internal/point"
 	"throughline/internal/question"
+	"throughline/internal/validate"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
-	"throughline/serving"
-	"throughline/workload"
 )
 
 // Predict predicts every row that is compared.
@@ -59,6 +57,9 @@ func (p *predictor) row(row *Row) (float64, string) {
 	if len(values) == 2 {
 		return values[0] / values[1], ""
 	}
+	if c := &list[0]; c.stated() {
+		row.stated = c
+	}
 	return values[0], ""
 }
 
@@ -79,29 +80,18 @@ func (p *predictor) value(c *config) (float64, error) {
 			return 0, err
 		}
 	}
+	if c.stated() {
+		metric, err := validate.FindMetric(metrics[c.asks])
+		if err != nil {
+			return 0, err
+		}
+		return metric.Value(p.points, &c.point, c.unit)
+	}
 	a, err := p.points.Answer(&c.point)
 	if err != nil {
 		return 0, err
 	}
-	switch c.asks {
-	case cacheTokens, cacheMemory, weightMemory:
-		return c.held(&a.Deployment, a.Load.Lengths)
-	case outputRate, userRate, requestTime:
-		if a.Seen == nil {
-			return 0, fmt.Errorf("%s", a.Remark)
-		}
-	}
-	osl := float64(a.Load.Lengths.Output)
-	switch c.asks {
-	case outputRate:
-		return c.rate(a.Seen.Requests * osl), nil
-	case userRate:
-		return osl / a.Seen.Latency, nil
-	case requestTime:
-		return 1e3 * a.Seen.Latency, nil
-	}
-	r := &a.Phases[0]
-	switch c.asks {
+	switch r := &a.Phases[0]; c.asks {
 	case dispatchTime, dispatchRate:
 		return c.exchanged(c.sent(r, op.Dispatch), m), nil
 	case combineTime, combineRate:
@@ -109,36 +99,13 @@ func (p *predictor) value(c *config) (float64, error) {
 	case layerPart:
 		return 1e3 * layer(r)[partNames[c.part]], nil
 	}
-	// What servers print has the time of their hosts in it.
-	drafts := c.point.Drafts
-	if c.simulated {
-		drafts = 0
-	}
-	host := a.Deployment.Engine.Drafting(drafts).Host(float64(r.Estimate.Plan.Sequences(m.IsMoE())))
-	rate := r.Estimate.Throughput * r.Estimate.StepTime / (r.Estimate.StepTime + host)
-	if c.accepted > 0 {
-		// As many tokens of a step as the source states, in place of those that are assumed.
-		rate *= c.accepted / estimate.TokensPerStep(a.Deployment.Acceptance, c.point.Drafts)
-	}
-	return c.rate(rate), nil
+	// Longer batches stood for the drafts: the host prepared none.
+	return c.rate(validate.StepRate(a, 0)), nil
 }
 
-// held is what a server prints of its memory when it starts.
-func (c *config) held(d *deploy.Deployment, n workload.Lengths) (float64, error) {
-	p, err := serving.NewPredictor(d)
-	if err != nil {
-		return 0, err
-	}
-	pool := d.Of(op.Decode)
-	d.Told.MemoryShare = c.share
-	m := p.Memory(d, pool, n)
-	switch c.asks {
-	case cacheTokens:
-		return p.CacheTokens(d, pool, n)
-	case cacheMemory:
-		return d.CacheBytes(pool, &m) / estimate.GiB, nil
-	}
-	return (m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]) / estimate.GiB, nil
+// stated reports whether one question of the program states all of it.
+func (c *config) stated() bool {
+	return metrics[c.asks] != "" && !c.simulated && c.run.requests == 0 && len(c.others) == 0
 }
 
 // benchmark is what a run of requests prints.
@@ -150,7 +117,7 @@ func (p *predictor) benchmark(c *config) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		q.Traffic.StepTokens = e.UntoldTokens(q.DP)
+		q.Traffic.StepTokens = e.DefaultStepTokens(q.DP)
 	}
 	a, err := p.points.Answer(&q)
 	if err != nil {
@@ -229,10 +196,10 @@ func (p *predictor) fill(c *config) error {
 // rate turns tokens per second of all processors into the unit of the figure.
 func (c *config) rate(all float64) float64 {
 	each := all / float64(c.cut.procs())
-	switch c.per {
-	case "GPU":
+	switch c.unit {
+	case perGPU:
 		return each
-	case "node":
+	case perNodeOf8:
 		return perNode * each
 	}
 	return all

@@ -12,8 +12,8 @@ import (
 	"throughline/internal/document"
 )
 
-// Asked is a question as a command is asked it: by words for some of its settings.
-type Asked struct {
+// Query is a question as words for some settings of a command.
+type Query struct {
 	Question
 	Of    Command
 	Wrong error // all that is wrong with the words; answers report it together with what they find
@@ -24,9 +24,9 @@ type Asked struct {
 	given map[string]bool // by the names of settings
 }
 
-// Ask reads the words of a command, by the names of its settings or their other names.
-func Ask(of Command, words map[string]string) *Asked {
-	a := &Asked{Question: DefaultOf(of), Of: of, given: map[string]bool{}}
+// NewQuery reads the words of a command, by the names of its settings or their other names.
+func NewQuery(of Command, words map[string]string) *Query {
+	a := &Query{Question: DefaultOf(of), Of: of, given: map[string]bool{}}
 	var errs, named []error
 	var known []string
 	for _, s := range Settings(of) {
@@ -88,9 +88,9 @@ func renamed(setting, name string, err error) error {
 	return out
 }
 
-// AskFixed is Ask for a command about one deployment, which may be a row of a plan.
-func AskFixed(of Command, words map[string]string) *Asked {
-	a := Ask(of, words)
+// NewFixedQuery is NewQuery for a command about one deployment, which may be a row of a plan.
+func NewFixedQuery(of Command, words map[string]string) *Query {
+	a := NewQuery(of, words)
 	if a.From != "" {
 		a.Wrong = document.Join(a.Wrong, a.TakeRow(a.From, a.Given))
 	}
@@ -98,10 +98,10 @@ func AskFixed(of Command, words map[string]string) *Asked {
 }
 
 // Given reports whether there is a word for a setting, by whichever name.
-func (a *Asked) Given(setting string) bool { return a.given[setting] }
+func (a *Query) Given(setting string) bool { return a.given[setting] }
 
 // Refused is what the one who asks finds wrong with the files of the question.
-func (a *Asked) Refused() error {
+func (a *Query) Refused() error {
 	if a.Refuse == nil {
 		return nil
 	}
@@ -142,7 +142,7 @@ func Warnings(problems []document.Problem) []Remark {
 }
 
 // Ineffective are notes on the words that change nothing beside the others.
-func (a *Asked) Ineffective(l *Loaded) []Remark {
+func (a *Query) Ineffective(l *Loaded) []Remark {
 	var out []Remark
 	for _, p := range l.Idle(a.Of, a.Given) {
 		out = append(out, Remark{Note, p.Path, p.Message})

@@ -21,6 +21,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/question"
 	"throughline/internal/validate"
 )
 
@@ -39,7 +40,10 @@ type Row struct {
 	Value, Predicted float64
 	Reason           string // why it is not compared, or has no prediction
 
-	asks quantity
+	asks         quantity
+	group, label string
+	stated       *config // the deployment, where one question of the program states it
+	plain        bool    // of a table that the program reads by itself
 }
 
 // inputs is a row without its figure: all that rules and readers see.
@@ -93,17 +97,43 @@ type Skipped struct{ Name, Why string }
 //go:embed published.csv
 var builtIn []byte
 
-// starts is what servers print of their memory when they start.
-//
-//go:embed starts.csv
-var starts []byte
+// starts is what servers print of their memory when they start, in the columns of the program.
+const starts = "measure/starts.csv"
 
-// BuiltIn reads the figures that are built into the program.
-func (t *Table) BuiltIn(ctx context.Context) error {
+// BuiltIn reads the figures of the project, whose root is a folder.
+func (t *Table) BuiltIn(ctx context.Context, root string) error {
 	if err := t.read(ctx, "published.csv (built in)", bytes.NewReader(builtIn)); err != nil {
 		return err
 	}
-	return t.read(ctx, "starts.csv (built in)", bytes.NewReader(starts))
+	name := filepath.Join(root, starts)
+	f, err := csvfile.Open(name)
+	if err != nil {
+		return document.Unreadable(name, err)
+	}
+	defer f.Close()
+	r, err := validate.Published(ctx, name, f, question.DefaultOf(question.Published))
+	if err != nil {
+		return err
+	}
+	t.plain(r)
+	return nil
+}
+
+// plain adds the rows of a table that the program reads and predicts by itself.
+func (t *Table) plain(r *validate.Report) {
+	for i := range r.Rows {
+		in, f := &r.Rows[i], &r.Rows[i].Figures[0]
+		row := Row{Cells: make([]string, len(Columns)), Class: Target, Value: f.Measured, Predicted: f.Predicted, Reason: f.Reason, group: in.Group, label: in.Label, plain: true}
+		for at, column := range Columns {
+			if k := slices.Index(r.Header, column); k >= 0 {
+				row.Cells[at] = in.Cells[k]
+			}
+		}
+		if f.Reason != "" {
+			row.Class = NotCompared
+		}
+		t.Rows = append(t.Rows, row)
+	}
 }
 
 // ReadFile reads a table, or all tables of a folder. Files in another schema are skipped.
@@ -197,6 +227,7 @@ func (t *Table) read(ctx context.Context, name string, src io.Reader) error {
 		}
 		row.Class, row.asks, row.Reason = classify(inputs{row.Cells})
 		row.Value = row.figure()
+		row.group, row.label = row.column("source")+", "+row.asks.String(), labelOf(inputs{row.Cells})
 		t.Rows = append(t.Rows, row)
 	}
 }
@@ -218,7 +249,7 @@ func (r *Row) figure() float64 {
 
 // Of is the rows of a class as a report like that of any validation, grouped by what they are of.
 func (t *Table) Of(class Class) *validate.Report {
-	r := &validate.Report{Header: slices.Concat(Columns, added), Figures: []string{""}}
+	r := &validate.Report{Header: slices.Clone(Columns), Figures: []string{""}}
 	for i := range t.Rows {
 		row := &t.Rows[i]
 		if row.Class != class {
@@ -229,7 +260,7 @@ func (t *Table) Of(class Class) *validate.Report {
 			f.Reason = notANumber(row.column("value"))
 		}
 		r.Rows = append(r.Rows, validate.Row{
-			Group: row.column("source") + ", " + row.asks.String(), Label: row.label(), Cells: row.Cells, Figures: []validate.Figure{f},
+			Group: row.group, Label: row.label, Cells: row.Cells, Figures: []validate.Figure{f},
 		})
 	}
 	return r
@@ -237,9 +268,8 @@ func (t *Table) Of(class Class) *validate.Report {
 
 func notANumber(text string) string { return fmt.Sprintf("value %q is not a positive number", text) }
 
-// label names a row within its source.
-func (r *Row) label() string {
-	in := inputs{r.Cells}
+// labelOf names a row within its source.
+func labelOf(in inputs) string {
 	chip, _, _ := strings.Cut(in.get("hardware"), ",")
 	chip, _, _ = strings.Cut(chip, " (")
 	parts := []string{in.get("model"), chip, in.get("parallelism")}
@@ -248,33 +278,4 @@ func (r *Row) label() string {
 	}
 	parts = append(parts, in.get("concurrency_or_batch"), in.get("metric"))
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
-}
-
-// added is the columns that are written behind those of the input.
-var added = []string{"class", "predicted", "error_percent", "reason"}
-
-// WriteCSV writes all rows with their predictions.
-func (t *Table) WriteCSV(w io.Writer) error {
-	c := csvfile.NewWriter(w)
-	if err := c.Write(slices.Concat(Columns, added)); err != nil {
-		return err
-	}
-	for i := range t.Rows {
-		row := &t.Rows[i]
-		predicted, miss := "", ""
-		if row.Predicted > 0 {
-			v := row.Predicted
-			if row.Class == Relation && row.column("unit") == "%" {
-				v = 100 * (v - 1)
-			}
-			predicted = strconv.FormatFloat(v, 'g', 9, 64)
-		}
-		if row.Has() {
-			miss = strconv.FormatFloat(100*row.Error(), 'f', 2, 64)
-		}
-		if err := c.Write(append(slices.Clone(row.Cells), string(row.Class), predicted, miss, row.Reason)); err != nil {
-			return err
-		}
-	}
-	return c.Flush()
 }

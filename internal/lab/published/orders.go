@@ -48,7 +48,7 @@ func (t *Table) Orders() []AsPublished {
 	var out []AsPublished
 	for i := range t.Rows {
 		if r := &t.Rows[i]; r.Class == Order {
-			out = append(out, AsPublished{r.label(), r.Predicted})
+			out = append(out, AsPublished{r.label, r.Predicted})
 		}
 	}
 	return out

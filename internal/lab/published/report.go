@@ -16,24 +16,18 @@ type Summary struct {
 }
 
 // Summaries are the errors by class and group of all that is compared.
-func (t *Table) Summaries(by []string) ([]Summary, error) {
-	var out []Summary
+func (t *Table) Summaries() (out []Summary) {
 	for _, class := range Classes {
 		if class == NotCompared || class == Order {
 			continue
 		}
 		r := t.Of(class)
-		if len(by) > 0 && len(r.Rows) > 0 {
-			if err := r.Regroup(by); err != nil {
-				return nil, err
-			}
-		}
 		slices.SortStableFunc(r.Rows, func(a, b validate.Row) int { return strings.Compare(a.Group, b.Group) })
 		for _, s := range append(r.Summaries(), total(r)...) {
 			out = append(out, Summary{Class: class, Summary: s, Near: within(r, s.Group, 0.1), Far: within(r, s.Group, 0.2)})
 		}
 	}
-	return out, nil
+	return out
 }
 
 // total is the errors of a whole class.
@@ -107,7 +101,7 @@ func (t *Table) Ratios() []Ratio {
 	var out []Ratio
 	for i := range t.Rows {
 		if r := &t.Rows[i]; r.Class == Relation {
-			out = append(out, Ratio{r.label(), r.Value, r.Predicted})
+			out = append(out, Ratio{r.label, r.Value, r.Predicted})
 		}
 	}
 	for _, p := range pairs {
@@ -117,7 +111,7 @@ func (t *Table) Ratios() []Ratio {
 			if other == nil || !r.Has() || !other.Has() {
 				continue
 			}
-			name := strings.TrimPrefix(p.with, " + ") + ": " + r.label()
+			name := strings.TrimPrefix(p.with, " + ") + ": " + r.label
 			out = append(out, Ratio{name, r.Value / other.Value, r.Predicted / other.Predicted})
 		}
 	}

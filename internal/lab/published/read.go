@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"throughline/engine"
+	"throughline/internal/benchmark"
 	"throughline/internal/question"
 	"throughline/model"
 	"throughline/plan"
@@ -22,14 +23,12 @@ type config struct {
 	// redundant copies of experts, where the source has them and they fill the groups evenly.
 	redundant int
 	simulated bool     // drafts that nobody made: longer batches stood for them
-	accepted  float64  // tokens of a step with drafts, as the source has it; 0: not stated
 	saturated bool     // as many sequences as find room
 	part      string   // of a layer
-	per       string   // what a rate is of: GPU, node or all
+	unit      string   // of the figure, as the program has it
 	counted   counted  // of an exchange, what its bandwidth counts
 	library   string   // that exchanges, where it is not the one whose kernels were measured
 	run       run      // a benchmark that is simulated; without requests none is
-	share     float64  // of the memory that a server is told to take; 0: none
 	others    []config // layouts of which the best counts besides
 }
 
@@ -93,9 +92,6 @@ var engines = []choice{
 	{all(in("parallelism", `^vLLM`)), "vllm"},
 	{all(in("parallelism", `^SGLang`), in("notes", `SGLang 0\.4\.7\b`)), "sglang@0.4.8"},
 	{all(in("parallelism", `^SGLang`), in("notes", `SGLang 0\.4\b`)), "sglang@0.4"},
-	{all(in("source", `^SGLang start-up`)), "sglang"},
-	{all(in("source", `^vLLM start-up`), in("notes", `before 0\.17`)), "vllm@0.16"},
-	{all(in("source", `^vLLM start-up`)), "vllm"},
 	// Of May 2025, then of May to September 2025.
 	{all(in("source", `^SGLang PD|inference notes`), in("hardware", `^H100`)), "sglang@0.4.6"},
 	{all(in("source", `SGLang|InferSim|inference notes`)), "sglang@0.4"},
@@ -166,12 +162,17 @@ var backends = []choice{{all(in("parallelism", `attention in Triton`)), "triton"
 
 // rates are what the tokens per second of a figure are of.
 var rates = []choice{
-	{all(in("metric", `per_gpu`)), "GPU"},
+	{all(in("metric", `per_user`)), allGPUs},
+	{all(in("metric", `latency_ms$`)), "ms"},
+	{all(in("metric", `per_gpu`)), perGPU},
 	// Two layouts are compared per GPU.
-	{all(in("unit", `/GPU|/rank|/NPU|^x$|^%$`)), "GPU"},
-	{all(in("unit", `/node`)), "node"},
-	{nil, "all"},
+	{all(in("unit", `/GPU|/rank|/NPU|^x$|^%$`)), perGPU},
+	{all(in("unit", `/node`)), perNodeOf8},
+	{nil, allGPUs},
 }
+
+// Units of rates.
+const allGPUs, perGPU, perNodeOf8 = "tok/s", "tok/s/GPU", "tok/s/node"
 
 // drafts are the tokens drafted per step; some sources also count the token already there.
 var drafts = []struct {
@@ -226,7 +227,6 @@ var (
 	clientsOf  = folded(`(?:concurrency|batch) (\d+)`)
 	runningOf  = folded(`\((\d+)/rank\)`)
 	stepsOf    = folded(`max_num_tokens (\d+)`)
-	shareOf    = folded(`memory share (0\.\d+)`)
 	requestsIn = folded(`concurrency \d+, (\d+) requests`)
 	atOnce     = folded(`(\d+) requests at once, weights and cache in (0\.\d+) of the memory`)
 	contextOf  = folded(`\bKV(\d+)`)
@@ -266,7 +266,7 @@ func sides(row inputs, asks quantity) ([]config, error) {
 
 // read takes a row apart. The error is what it does not say.
 func read(row inputs, asks quantity) (config, error) {
-	c := config{asks: asks, point: question.Default(), per: choose(row, rates)}
+	c := config{asks: asks, point: question.Default(), unit: choose(row, rates)}
 	phase := phaseOf(row, asks)
 	row = row.with("parallelism", of(phase, row.get("parallelism"))).with("concurrency_or_batch", of(phase, row.get("concurrency_or_batch")))
 	var missing []string
@@ -295,7 +295,7 @@ func read(row inputs, asks quantity) (config, error) {
 	if c.cut, found = layoutOf(row, phase); !found || c.cut.procs() < 1 {
 		note("no layout")
 	}
-	c.redundant = cmp.Or(firstNumber(redundants, row.get("parallelism")+" "+row.get("notes")), whole(choose(row, copies)))
+	c.redundant = cmp.Or(firstNumber(redundants, row.get("parallelism")+" "+row.get("notes")), parseCount(choose(row, copies)))
 	c.drafting(row)
 	if err := c.work(row); err != nil {
 		note(err.Error())
@@ -412,31 +412,37 @@ func (c *config) drafting(row inputs) {
 		if err != nil {
 			high = low
 		}
-		c.accepted = (low + high) / 2
+		c.accept((low + high) / 2)
 		return
 	}
 	for _, a := range accepted {
 		if a.source.MatchString(row.get("source")) {
-			c.accepted = a.lengths[c.point.Drafts]
+			c.accept(a.lengths[c.point.Drafts])
 			return
 		}
 	}
+}
+
+// accept takes the tokens of a step with drafts as a source states them; 0: it does not.
+func (c *config) accept(length float64) {
+	if length == 0 || c.point.Phase == "" {
+		return
+	}
+	var shares []string
+	for _, share := range benchmark.EqualShares(length, c.point.Drafts) {
+		shares = append(shares, strconv.FormatFloat(share, 'g', -1, 64))
+	}
+	c.point.Acceptance = strings.Join(shares, ",")
 }
 
 // work reads the lengths and how much is under way at a time.
 func (c *config) work(row inputs) error {
 	p := &c.point
 	load := row.get("concurrency_or_batch")
-	isl, osl := whole(row.get("isl")), whole(row.get("osl"))
+	isl, osl := parseCount(row.get("isl")), parseCount(row.get("osl"))
 	switch c.asks {
 	case dispatchTime, combineTime, dispatchRate, combineRate:
 		return c.exchange(row)
-	case cacheTokens, cacheMemory, weightMemory:
-		p.Input, p.Output, p.Batch = aRequest, 1, 1
-		if m := shareOf.FindStringSubmatch(load); m != nil {
-			c.share, _ = strconv.ParseFloat(m[1], 64)
-		}
-		return nil
 	case outputRate, userRate, requestTime:
 		if isl == 0 || osl == 0 {
 			return errors.New("no lengths of requests")
@@ -452,7 +458,7 @@ func (c *config) work(row inputs) error {
 			return errors.New("no length of prompts")
 		}
 		p.Input, p.Output = isl, 1
-		tokens := cmp.Or(product(tokensOf, load), whole(choose(row, stepTokens)))
+		tokens := cmp.Or(product(tokensOf, load), parseCount(choose(row, stepTokens)))
 		if tokens == 0 {
 			e, err := engine.Find(p.Engine)
 			if err != nil {
@@ -473,7 +479,7 @@ func (c *config) work(row inputs) error {
 	default:
 		return errors.New("no context")
 	}
-	p.Batch = cmp.Or(product(sequences, load), product(sequences, row.get("parallelism")), whole(choose(row, graphSequences)))
+	p.Batch = cmp.Or(product(sequences, load), product(sequences, row.get("parallelism")), parseCount(choose(row, graphSequences)))
 	if p.Batch == 0 {
 		// The sources that leave it out ran their decode servers full.
 		p.Batch, c.saturated = 1, true
@@ -483,10 +489,6 @@ func (c *config) work(row inputs) error {
 	}
 	return nil
 }
-
-// aRequest is the tokens a cache is sized for; it matters to models with windows, which do not grow
-// with it.
-const aRequest = 4096
 
 // clients reads how many wait for answers, or the requests of a benchmark.
 func (c *config) clients(row inputs, load string) error {
@@ -500,7 +502,7 @@ func (c *config) clients(row inputs, load string) error {
 		return nil
 	}
 	if m := atOnce.FindStringSubmatch(load); m != nil {
-		c.run.requests = whole(m[1])
+		c.run.requests = parseCount(m[1])
 		c.run.static, _ = strconv.ParseFloat(m[2], 64)
 		return nil
 	}
@@ -535,8 +537,8 @@ func (c *config) exchange(row inputs) error {
 	return nil
 }
 
-// whole is a positive whole number, else 0.
-func whole(text string) int {
+// parseCount is a positive whole number, else 0.
+func parseCount(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
 		return 0
@@ -550,7 +552,7 @@ func firstNumber(pattern *regexp.Regexp, text string) int {
 	if m == nil {
 		return 0
 	}
-	return whole(m[1])
+	return parseCount(m[1])
 }
 
 // product is the number that a pattern finds, times the one before it: 2x64.
@@ -559,5 +561,5 @@ func product(pattern *regexp.Regexp, text string) int {
 	if m == nil {
 		return 0
 	}
-	return max(1, whole(m[1])) * whole(m[2])
+	return max(1, parseCount(m[1])) * parseCount(m[2])
 }

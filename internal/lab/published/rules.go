@@ -34,17 +34,19 @@ const (
 	dispatchRate // bytes per second, as the library counts them
 	combineRate
 	layerPart // time of a part of an expert layer
-	cacheTokens
-	cacheMemory
-	weightMemory
 )
 
 var quantities = [...]string{
 	"not predicted", "prefill", "decode", "output", "output of a client", "latency", "dispatch", "combine", "dispatch", "combine", "parts of a layer",
-	"KV cache", "KV cache", "weights",
 }
 
 func (q quantity) String() string { return quantities[q] }
+
+// metrics are the quantities that the program predicts by themselves.
+var metrics = map[quantity]string{
+	prefillRate: "prefill_throughput", decodeRate: "decode_throughput", outputRate: "output_throughput",
+	userRate: "per_user_output_throughput", requestTime: "request_latency",
+}
 
 // rule says what is done with the rows whose columns match all of its patterns.
 type rule struct {
@@ -110,13 +112,6 @@ var rules = []rule{
 	skip("no system with this network", in("model", `KV transfer`)),
 	skip(noNIC, in("hardware", `EFA|Pollara|Thor2`), notIn("parallelism", `intranode`)),
 	skip("an earlier stage of tuning, with kernels that the same source replaced", in("parallelism", `base BF16\+fa3|\+MHA$`)),
-
-	// What a server holds.
-	skip("vLLM's first engine, whose largest step is not known", in("metric", `^kv_cache`), in("notes", `first engine`)),
-	skip("a checkpoint of which some products alone are narrow", in("notes", `attention in 16 bits`)),
-	{all(in("metric", `^kv_cache_tokens`)), Target, cacheTokens, ""},
-	{all(in("metric", `^kv_cache_memory`)), Target, cacheMemory, ""},
-	{all(in("metric", `^weights_memory`)), Target, weightMemory, ""},
 
 	// Exchanges.
 	skip(follows, in("metric", `rdma_bandwidth`)),

@@ -115,7 +115,7 @@ func (c *asLaunched) setUp(t *testing.T) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := sim.Asked.Question
+	q := sim.Query.Question
 	q.Traffic = question.Default().Traffic
 	q.Traffic.Sequences, q.Traffic.MemoryShare = c.running, c.share
 	a, err := point.NewEstimator().Answer(&q)
