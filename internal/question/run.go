@@ -258,9 +258,12 @@ func (r *runReader) words(prefix string, drafts int) string {
 		return r.count(names...)
 	}
 	count, tp := size("num_workers", "workers"), size("tp_size", "tp")
-	for name, n := range map[string]int{"num_workers": count, "tp_size": tp} {
-		if n < 1 && len(r.problems) == 0 {
-			r.note(fmt.Errorf("%s%s must be at least 1, not %d", prefix, name, n))
+	for _, c := range []struct {
+		name string
+		n    int
+	}{{"num_workers", count}, {"tp_size", tp}} {
+		if c.n < 1 && len(r.problems) == 0 {
+			r.note(fmt.Errorf("%s%s must be at least 1, not %d", prefix, c.name, c.n))
 		}
 	}
 	parts := []string{fmt.Sprintf("%dx tp%d", max(1, count), max(1, tp))}
