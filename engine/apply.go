@@ -81,11 +81,15 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 }
 
 // scheduling with the launch settings of the deployment. With data-parallel attention prompts do
-// not wait to fill a step (tensorrt_llm/_torch/pyexecutor/py_executor.py, _schedule).
+// not wait to fill a step (tensorrt_llm/_torch/pyexecutor/py_executor.py, _schedule). Where prompts
+// share steps with decodes, a step that is told its tokens holds no more sequences than these.
 func (e *Engine) scheduling(d *deploy.Deployment) deploy.Scheduling {
 	out := d.ServerOptions.Of(e.launched(d))
 	if p := d.Of(op.Prefill); p != nil && replicated(shape(d, p)) {
 		out.WaitSteps = 0
+	}
+	if p := d.Of(op.Decode); p != nil && out.Prefill != deploy.First && d.ServerOptions.StepTokens > 0 {
+		out.Sequences = max(1, min(out.Sequences, out.StepTokens/(1+p.Plan.Drafts)))
 	}
 	return out
 }
