@@ -84,7 +84,7 @@ func (s *stage) experts() {
 		s.unary(ExpertScaling, s.cardTokens*s.hidden, 1)
 	}
 	s.sumShared()
-	s.residual(MLPResidual, normed)
+	s.residual(MLPResidual, MLPPostNorm, normed)
 }
 
 // narrowTokens quantises the experts' input in a kernel of its own, and returns the kinds to use.
