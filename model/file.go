@@ -135,7 +135,7 @@ func Read(name string, src []byte) (*Model, *Settings, *document.File) {
 
 // Load is Read with the contents of the file.
 func Load(name string, src []byte) (*Loaded, *document.File) {
-	doc := document.Parse(name, src)
+	doc := Parse(name, src)
 	if IsHuggingFace(doc.Keys()) {
 		return readConfig(doc, name), doc
 	}
