@@ -67,6 +67,7 @@ var Catalogue = catalogue.Set{What: "model", Checkpoints: true, Files: files, Al
 	"Llama-3.1-Nemotron-Nano-8B": "Llama-3.1-8B",
 	"CodeLlama-7B":               "Llama-2-7B",
 	"CodeLlama-13B":              "Llama-2-13B",
+	"CodeLlama-70B":              "Llama-2-70B",
 	// Qwen2 has the shapes of Qwen2.5; so have their trainings for code and mathematics, and the language models of
 	// those for vision.
 	"Qwen2-0.5B":                "Qwen2.5-0.5B",
@@ -94,6 +95,7 @@ var Catalogue = catalogue.Set{What: "model", Checkpoints: true, Files: files, Al
 	"Qwen3-VL-235B-A22B":        "Qwen3-235B-A22B",
 	"Qwen3.6-27B":               "Qwen3.5-27B",
 	"Qwen3.6-35B-A3B":           "Qwen3.5-35B-A3B",
+	"Qwen3-Omni-30B-A3B":        "Qwen3-30B-A3B",
 	"DeepSeek-R1-0528-Qwen3-8B": "Qwen3-8B",
 	// Mistral's, by short names, and trainings of one shape.
 	"Mistral-Large":         "Mistral-Large-2",
@@ -116,6 +118,7 @@ var Catalogue = catalogue.Set{What: "model", Checkpoints: true, Files: files, Al
 	"NVIDIA-Nemotron-3-Super-120B-A12B":     "Nemotron-3-Super-120B-A12B",
 	"NVIDIA-Nemotron-3-Ultra-550B-A55B":     "Nemotron-3-Ultra-550B-A55B",
 	"NVIDIA-Nemotron-3.5-Lightning-30B-A3B": "Nemotron-3.5-Lightning-30B-A3B",
+	"NVIDIA-Nemotron-Nano-12B-v2-VL":        "Nemotron-Nano-12B-v2",
 	"Nemotron-3-Nano":                       "Nemotron-3-Nano-30B-A3B",
 	"Nemotron-3-Super":                      "Nemotron-3-Super-120B-A12B",
 	"Nemotron-3-Ultra":                      "Nemotron-3-Ultra-550B-A55B",
@@ -131,8 +134,9 @@ var Catalogue = catalogue.Set{What: "model", Checkpoints: true, Files: files, Al
 	"Granite-3.1-8B": "Granite-3.3-8B",
 	"Granite-3.2-2B": "Granite-3.3-2B",
 	"Granite-3.2-8B": "Granite-3.3-8B",
-	"Kimi-Linear":    "Kimi-Linear-48B-A3B",
-	"GLM-4.5V":       "GLM-4.5-Air",
+	"CodeGemma-2B":   "Gemma-2B", "CodeGemma-1.1-2B": "Gemma-2B", "CodeGemma-7B": "Gemma-7B",
+	"Kimi-Linear": "Kimi-Linear-48B-A3B",
+	"GLM-4.5V":    "GLM-4.5-Air",
 }, Endings: []string{
 	// Trainings and versions of one shape.
 	"instruct", "chat", "base", "it", "hf", "thinking", "terminus", "exp", "official", "v0.1", "v0.2", "v0.3", "v1", "v2",

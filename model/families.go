@@ -131,6 +131,17 @@ var families = []family{
 		layers: everyLayer(full), kinds: kinds{full: grouped}, heads: headKeys{dim: 128}, width: "intermediate_size", postNorms: true,
 	},
 	{
+		types: []string{"gemma"}, architectures: []string{"GemmaForCausalLM"},
+		layers: everyLayer(full), kinds: kinds{full: grouped}, heads: headKeys{dim: 256},
+		width: "intermediate_size", tied: true, harmless: gemmaScales,
+	},
+	{
+		types: []string{"starcoder2"}, architectures: []string{"Starcoder2ForCausalLM"}, plain: true,
+		layers: slidingIfGiven, kinds: kinds{full: grouped, sliding: windowed}, width: "intermediate_size", tied: true,
+		leftOut:  []string{"biases"},
+		harmless: []string{"use_bias", "norm_type", "norm_epsilon", "mlp_type", "residual_dropout", "embedding_dropout"},
+	},
+	{
 		types: []string{"gemma2"}, architectures: []string{"Gemma2ForCausalLM"},
 		layers: slidingBut(2), kinds: kinds{full: grouped, sliding: windowed}, heads: headKeys{dim: 256},
 		scoreCap: option{"attn_logit_softcapping", true}, logitCap: option{"final_logit_softcapping", true},

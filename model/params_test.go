@@ -95,6 +95,14 @@ func TestParams(t *testing.T) {
 		{"DeepSeek-V2", 236, 21, outputHead, 0.02, 0},
 		// Model card of GLM-4.7-Flash: 30 B and 3 B, round numbers.
 		{"GLM-4.7-Flash", 30, 3, noEmbeddings, 0.1, 0},
+		// Weights of Code Llama (33.7 B), Gemma (2.51 B, 8.54 B), StarCoder2 (3.03 B, 7.17 B, 15.96 B); the name of Qwen3.5-2B says 2 B.
+		{"CodeLlama-34B", 33.7, 33.7, everything, 0, 0},
+		{"Gemma-2B", 2.51, 2.51, everything, 0, 0},
+		{"Gemma-7B", 8.54, 8.54, everything, 0, 0},
+		{"StarCoder2-3B", 3.03, 3.03, everything, 0, 0},
+		{"StarCoder2-7B", 7.17, 7.17, everything, 0, 0},
+		{"StarCoder2-15B", 15.96, 15.96, everything, 0, 0},
+		{"Qwen3.5-2B", 2, 2, everything, 0.07, 0.07},
 		// Weights of Llama 2 and 3.2: 13.0 B, 69.0 B, 1.24 B, 3.21 B.
 		{"Llama-2-13B", 13.02, 13.02, everything, 0, 0},
 		{"Llama-2-70B", 68.98, 68.98, everything, 0, 0},
