@@ -52,8 +52,8 @@ type limit struct {
 	why    func(unit) string
 }
 
-// stateGroups: several groups of a Mamba-2 state are split whole, a single one is repeated: MambaMixer2
-// of vllm/model_executor/layers/mamba/mamba_mixer2.py (a014e35) and of
+// stateGroups: several groups of a Mamba-2 state are split whole, a single one is repeated. See
+// MambaMixer2 of vllm/model_executor/layers/mamba/mamba_mixer2.py (a014e35) and of
 // python/sglang/srt/layers/attention/mamba/mamba.py (cce0a124).
 var stateGroups = limit{
 	func(u unit) bool { return unevenGroups(u) > 0 },

@@ -68,8 +68,8 @@ var Catalogue = catalogue.Set{What: "model", Checkpoints: true, Files: files, Al
 	"CodeLlama-7B":               "Llama-2-7B",
 	"CodeLlama-13B":              "Llama-2-13B",
 	"CodeLlama-70B":              "Llama-2-70B",
-	// Qwen2 has the shapes of Qwen2.5; so have their trainings for code and mathematics, and the language models of
-	// those for vision.
+	// Qwen2 has the shapes of Qwen2.5; so have their trainings for code and mathematics, and the
+	// language models of those for vision.
 	"Qwen2-0.5B":                "Qwen2.5-0.5B",
 	"Qwen2-1.5B":                "Qwen2.5-1.5B",
 	"Qwen2-7B":                  "Qwen2.5-7B",
