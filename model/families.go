@@ -64,6 +64,7 @@ type expertKeys struct {
 	width       string   // of one expert
 	shared      []string // number of shared experts as wide as the routed ones
 	sharedWidth string   // width of the only shared expert; 0: there is none
+	sharedGate  bool     // which tokens weigh
 	inner       string   // width of the tokens that routed experts see
 }
 
@@ -191,7 +192,7 @@ var families = []family{
 		types: []string{"qwen3_next"}, architectures: []string{"Qwen3NextForCausalLM"},
 		layers: linearBut(4), kinds: kinds{full: grouped, linear: gatedDelta},
 		qkNorm: option{on: true}, gate: option{on: true},
-		width: "intermediate_size", experts: &expertKeys{width: "moe_intermediate_size", sharedWidth: "shared_expert_intermediate_size"},
+		width: "intermediate_size", experts: &expertKeys{width: "moe_intermediate_size", sharedWidth: "shared_expert_intermediate_size", sharedGate: true},
 		harmless: []string{"use_sliding_window"},
 	},
 	{
@@ -206,7 +207,7 @@ var families = []family{
 		architectures: []string{"Qwen3_5MoeForConditionalGeneration", "Qwen3_5MoeForCausalLM"},
 		layers:        linearBut(4), kinds: kinds{full: grouped, linear: gatedDelta},
 		qkNorm: option{on: true}, gate: option{"attn_output_gate", true},
-		width: "intermediate_size", experts: &expertKeys{width: "moe_intermediate_size", sharedWidth: "shared_expert_intermediate_size"},
+		width: "intermediate_size", experts: &expertKeys{width: "moe_intermediate_size", sharedWidth: "shared_expert_intermediate_size", sharedGate: true},
 	},
 	{
 		types: []string{"deepseek_v2"}, architectures: []string{"DeepseekV2ForCausalLM"},

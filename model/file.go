@@ -40,6 +40,7 @@ type File struct {
 	Redundant      int     `json:"num_redundant_experts" range:"[0,65536]" doc:"deployed extra copies of routed experts"`
 	ExpertWidth    int     `json:"moe_intermediate_size" range:"[1,1000000]" doc:"width of one expert"`
 	SharedWidth    int     `json:"shared_expert_intermediate_size" range:"[1,1000000]" doc:"width of a shared expert; default that of a routed one"`
+	SharedGate     bool    `json:"shared_expert_gate" doc:"a token weighs the result of the shared experts by a sigmoid of a product with its input"`
 	ExpertHidden   int     `json:"routed_expert_hidden_size" range:"[1,1000000]" doc:"width of the tokens that routed experts see, if they are projected down first"`
 	CapacityFactor float64 `json:"moe_capacity_factor" range:"[1e-6,1e6]" doc:"multiplies the tokens of the experts"`
 	RouterType     string  `json:"moe_router_dtype" enum:"float32" doc:"number type that the router multiplies in, where an engine follows the model in that; absent: 16 bits"`
@@ -217,7 +218,7 @@ func (f *File) shape() *Model {
 		m.Experts = Experts{
 			Routed: f.NumExperts, TopK: f.TopExperts, Shared: f.SharedPerToken, Width: f.ExpertWidth,
 			SharedWidth: f.SharedWidth, Hidden: f.ExpertHidden, Groups: f.ExpertGroups, TopGroups: f.TopGroups,
-			CapacityFactor: f.CapacityFactor, Interval: max(1, f.BlockInterval),
+			CapacityFactor: f.CapacityFactor, Interval: max(1, f.BlockInterval), SharedGate: f.SharedGate,
 		}
 	}
 	return m

@@ -324,7 +324,7 @@ func (c *config) experts(f *File) (sparse []bool) {
 	}
 	if e.sharedWidth != "" {
 		if w := c.count(e.sharedWidth); w > 0 {
-			f.SharedPerToken = max(1, f.SharedPerToken)
+			f.SharedPerToken, f.SharedGate = max(1, f.SharedPerToken), e.sharedGate
 			if w != f.ExpertWidth {
 				f.SharedWidth = w
 			}

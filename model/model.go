@@ -354,7 +354,8 @@ type Experts struct {
 	CapacityFactor float64 // multiplies the tokens of an expert
 	Groups         int     // of experts, of which a token picks TopGroups first; 0: one
 	TopGroups      int
-	Interval       int // every Interval-th layer is an expert layer; the others are dense
+	Interval       int  // every Interval-th layer is an expert layer; the others are dense
+	SharedGate     bool // a token weighs the result of the shared experts by a sigmoid of a product
 }
 
 // IsMoE reports whether the model has expert layers.

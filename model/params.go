@@ -45,7 +45,11 @@ func (m *Model) ModuleParams() (out [ModuleCount]float64) {
 		sharedWidth = e.SharedWidth
 	}
 	out[SharedModule] = float64(layers) * float64(e.Shared) * m.matrices() * h * float64(sharedWidth)
-	out[EndModule] += float64(layers) * h * float64(e.Routed) // router
+	scores := float64(e.Routed) // of the router
+	if e.SharedGate {
+		scores++
+	}
+	out[EndModule] += float64(layers) * h * scores
 	return out
 }
 

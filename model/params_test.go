@@ -249,6 +249,16 @@ func TestAttentionParams(t *testing.T) {
 	}
 }
 
+// A gate on the shared experts is one more score of the router's input, in each of two expert layers.
+func TestSharedGateParams(t *testing.T) {
+	m := &model.Model{Hidden: 8, Layers: 2, Experts: model.Experts{Routed: 4, TopK: 2, Shared: 1, Width: 4, Interval: 1}}
+	without, _ := m.Params()
+	m.Experts.SharedGate = true
+	if with, _ := m.Params(); with-without != 2*8 {
+		t.Errorf("%v parameters of a gate", with-without)
+	}
+}
+
 // What a sequence of 100 tokens keeps, at 1 byte per element, and what one more token of a long one adds.
 func TestCache(t *testing.T) {
 	for _, c := range []struct {

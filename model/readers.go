@@ -127,7 +127,7 @@ func kimiDelta(c *config) attentionFile {
 	return a
 }
 
-// mambaKeys are the keys of a state space: heads, groups of B and C, size of state and head, filter.
+// mambaKeys are the keys of a state space: heads, groups of B and C, sizes of state and head, conv.
 type mambaKeys struct{ heads, groups, state, dim, conv string }
 
 var (

@@ -19,7 +19,9 @@ type counted struct {
 func gated(hidden, width float64) float64 { return 3 * hidden * width }
 
 // grouped is queries, keys and values, and output, of heads of one size.
-func grouped(hidden, heads, kv, dim float64) float64 { return hidden*(heads+2*kv)*dim + heads*dim*hidden }
+func grouped(hidden, heads, kv, dim float64) float64 {
+	return hidden*(heads+2*kv)*dim + heads*dim*hidden
+}
 
 // TestFamiliesByHand counts a model of every family. Norms, which are held but not multiplied with, stand in brackets of their own; filters
 // of convolutions and biases belong to no operator. Where embeddings are tied, the output projection is the embedding.

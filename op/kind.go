@@ -174,6 +174,8 @@ const (
 	SharedUp
 	SharedActivation
 	SharedGateMultiply
+	SharedScore
+	SharedScale
 	QuantiseSharedInner
 	SharedDown
 	SharedSum // of shared and routed results
@@ -411,6 +413,8 @@ var kinds = [KindCount]Info{
 	SharedUp:            {Name: "shared up", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true, Launched: true},
 	SharedActivation:    {Name: "shared activation", Block: MLPBlock, Class: Vector, Kernels: activation, Launched: true},
 	SharedGateMultiply:  {Name: "shared gate multiply", Block: MLPBlock, Class: Vector, Kernels: withinActivation},
+	SharedScore:         {Name: "shared expert score", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: product, Launched: true},
+	SharedScale:         {Name: "shared expert scale", Block: MLPBlock, Class: Vector, Kernels: moving, Launched: true},
 	QuantiseSharedInner: {Name: "quantise shared inner", Block: MLPBlock, Class: Vector, Module: model.SharedModule, Kernels: quantising},
 	SharedDown:          {Name: "shared down", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true, Launched: true},
 	SharedSum:           {Name: "shared sum", Block: MLPBlock, Class: Vector, Kernels: moving},

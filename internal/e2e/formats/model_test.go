@@ -121,6 +121,7 @@ var modelTests = []keyTest{
 	{"routed_expert_hidden_size", experts, set{"model.routed_expert_hidden_size": `4`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 128 + 512 + 96 + 32 + 256 + 128 + 32 + 16)}},
 	// 12 instead of 6 tokens in every operator of the experts.
 	{"moe_capacity_factor", experts, set{"model.moe_capacity_factor": `2`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 2*(768+72+24+384+48) + 16)}},
+	{"shared_expert_gate", experts, set{"model.shared_expert_gate": `true`}, nil},
 	{"moe_router_dtype", experts, set{"model.moe_router_dtype": `"float32"`}, nil},
 	// Two streams of 8 elements take the place of a norm, 7·2·8, and of a residual, 2·8, in front of each block: each stream gets shares
 	// of two streams and of a result, 2·2·8·2·3; a product of 16 elements has 2·(2 + 2) results, 2·2·128; what a block reads is
