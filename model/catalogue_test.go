@@ -1,7 +1,12 @@
 package model_test
 
 import (
+	"encoding/csv"
+	"os"
+	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"throughline/internal/catalogue"
 	"throughline/model"
@@ -98,5 +103,39 @@ func TestNames(t *testing.T) {
 		if got, _ := model.Catalogue.Name(ref); got != want {
 			t.Errorf("%q leads to %q, not to %q", ref, got, want)
 		}
+	}
+}
+
+// TestServedModels: the catalogue knows the models of a public table of serving runs by the names there, but for those whose configs are not
+// published, or not to be had.
+func TestServedModels(t *testing.T) {
+	const table = "../../shared/measurements/fresh/serving.csv"
+	file, err := os.Open(table)
+	if err != nil {
+		t.Skipf("%s is absent: there are no names to look up", table)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown := map[string]int{}
+	column := slices.Index(rows[0], "model")
+	for _, row := range rows[1:] {
+		if _, ok := model.Catalogue.Name(row[column]); !ok {
+			unknown[row[column]]++
+		}
+	}
+	want := map[string]int{
+		"Muse Glimmer 30B (27.9B dense decoder, 52 layers, 32 q / 2 kv heads, SWA 2048 3:1)": 28,
+		"inclusionAI/Ling-3.0-flash":                   4,
+		"inclusionAI/Ling-2.6-1T":                      1,
+		"Deci/DeciLM-7B":                               4, // heads that differ by layer
+		"deepseek-ai/DeepSeek-V4-Pro-DSpark":           2, // drafts that nothing is published of
+		"XiaomiMiMo/MiMo-V2.5-Pro":                     1,
+		"nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-$DTYPE": 1, // no name
+	}
+	if diff := cmp.Diff(want, unknown); diff != "" {
+		t.Errorf("rows of unknown models, -want +got:\n%s", diff)
 	}
 }
