@@ -212,7 +212,7 @@ const IndexTile = 128
 func (s *stage) finishAttention() {
 	s.allReduce(AttentionAllReduce, s.tokens*s.hidden)
 	s.scatter(AttentionScatter, s.tokens*s.hidden)
-	s.residual(AttentionResidual, s.normTokens)
+	s.residual(AttentionResidual, AttentionPostNorm, s.normTokens)
 }
 
 // outputGate multiplies the attention output by a sigmoid of the input, in models that have it.

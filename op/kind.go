@@ -60,6 +60,7 @@ const (
 	AttentionScatter
 	RingExchange
 	AttentionResidual
+	AttentionPostNorm
 
 	// Latent attention (MLA).
 	QueryDown
@@ -100,6 +101,8 @@ const (
 
 	// Linear attention.
 	LinearInput
+	LinearDecay
+	LinearGate
 	ShortConvolution
 	LinearState
 	LinearNorm
@@ -137,6 +140,7 @@ const (
 	MLPGather
 	MLPScatter
 	MLPResidual
+	MLPPostNorm
 
 	// Experts.
 	RouterWiden
@@ -170,6 +174,8 @@ const (
 	SharedUp
 	SharedActivation
 	SharedGateMultiply
+	SharedScore
+	SharedScale
 	QuantiseSharedInner
 	SharedDown
 	SharedSum // of shared and routed results
@@ -179,6 +185,7 @@ const (
 	FinalNorm
 	HeadGather
 	OutputHead
+	LogitCap
 	LogitsGather
 	Sampling
 
@@ -301,6 +308,7 @@ var kinds = [KindCount]Info{
 	AttentionScatter:      {Name: "attention reduce-scatter", Block: AttentionBlock, Class: Comm, Traffic: SequenceTraffic},
 	RingExchange:          {Name: "ring exchange", Block: AttentionBlock, Class: Comm, Traffic: ContextTraffic},
 	AttentionResidual:     {Name: "attention residual", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
+	AttentionPostNorm:     {Name: "attention post norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
 
 	QueryDown:       {Name: "query down", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
 	QueryLatentDown: {Name: "query and latent down", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
@@ -337,6 +345,8 @@ var kinds = [KindCount]Info{
 	IndexSelect:   {Name: "index select", Block: AttentionBlock, Class: Vector, Kernels: moving},
 
 	LinearInput:      {Name: "linear attention input", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
+	LinearDecay:      {Name: "linear attention decay", Block: AttentionBlock, Class: Linear, Kernels: product},
+	LinearGate:       {Name: "linear attention gate", Block: AttentionBlock, Class: Linear, Kernels: product},
 	ShortConvolution: {Name: "short convolution", Block: AttentionBlock, Class: Vector},
 	LinearState:      {Name: "linear attention state", Block: AttentionBlock, Class: BMM},
 	LinearNorm:       {Name: "linear attention norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
@@ -371,6 +381,7 @@ var kinds = [KindCount]Info{
 	MLPGather:          {Name: "mlp all-gather", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
 	MLPScatter:         {Name: "mlp reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
 	MLPResidual:        {Name: "mlp residual", Block: MLPBlock, Class: Vector, Kernels: besideNorm},
+	MLPPostNorm:        {Name: "mlp post norm", Block: MLPBlock, Class: Vector, Kernels: norm},
 
 	RouterWiden:        {Name: "widen router input", Block: MLPBlock, Class: Vector, Kernels: moving},
 	Router:             {Name: "router", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: product},
@@ -402,6 +413,8 @@ var kinds = [KindCount]Info{
 	SharedUp:            {Name: "shared up", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true, Launched: true},
 	SharedActivation:    {Name: "shared activation", Block: MLPBlock, Class: Vector, Kernels: activation, Launched: true},
 	SharedGateMultiply:  {Name: "shared gate multiply", Block: MLPBlock, Class: Vector, Kernels: withinActivation},
+	SharedScore:         {Name: "shared expert score", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: product, Launched: true},
+	SharedScale:         {Name: "shared expert scale", Block: MLPBlock, Class: Vector, Kernels: moving, Launched: true},
 	QuantiseSharedInner: {Name: "quantise shared inner", Block: MLPBlock, Class: Vector, Module: model.SharedModule, Kernels: quantising},
 	SharedDown:          {Name: "shared down", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true, Launched: true},
 	SharedSum:           {Name: "shared sum", Block: MLPBlock, Class: Vector, Kernels: moving},
@@ -411,6 +424,7 @@ var kinds = [KindCount]Info{
 	HeadGather:   {Name: "output head all-gather", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic},
 	LogitsGather: {Name: "logits all-gather", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic},
 	OutputHead:   {Name: "output head", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: product},
+	LogitCap:     {Name: "logit cap", Block: MLPBlock, Class: Vector, Kernels: moving},
 	Sampling:     {Name: "sampling", Block: MLPBlock, Class: Vector, Kernels: moving},
 
 	DraftProjection: {Name: "draft projection", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},

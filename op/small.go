@@ -206,16 +206,16 @@ func (s *stage) sortRows(rows, width, topK float64) {
 	o.Moved = o.Activations
 }
 
-// deltaGates widens the decay and the strength of every head from 16 to 32 bits.
-func (s *stage) deltaGates(heads float64) {
+// deltaGates widens a token's decays and strengths from 16 to 32 bits.
+func (s *stage) deltaGates(gates float64) {
 	if !s.assume.SmallKernels {
 		return
 	}
 	o := s.add(LinearGates, VectorUnit)
 	o.Kernels = gating[s.phase]
-	o.Flops = 8 * s.tokens * heads
-	o.Activations = s.tokens * heads * (2*s.r + 8)
-	o.Output = s.tokens * heads * 8
+	o.Flops = 4 * s.tokens * gates
+	o.Activations = s.tokens * gates * (s.r + 4)
+	o.Output = s.tokens * gates * 4
 	o.Moved = o.Activations
 }
 
