@@ -125,3 +125,25 @@ func TestWideRouter(t *testing.T) {
 		t.Errorf("in %v", o.Unit)
 	}
 }
+
+// TestStagedAllReduce: 3 tokens of 8 elements of 2 bytes are 48 bytes. An all-reduce of more than 47 and at most 48 goes through a buffer: two copies, each of
+// which reads and writes them, in attention and in the feed-forward block of both layers; one of 49 to 100 does not.
+func TestStagedAllReduce(t *testing.T) {
+	p := twoRanks
+	p.Batch.Size = 3
+	p.Staged = plan.Range{From: 47, To: 48}
+	list := lowered(assume.Physical, groupQuery(), p, decode)
+	for _, kind := range []op.Kind{op.AttentionReduceCopy, op.MLPReduceCopy} {
+		o := find(t, list, kind)
+		bytes(t, kind.String(), o.Moved, 2*48)
+		if times := list.Times(kind); times != 2*list.Times(op.AttentionAllReduce) {
+			t.Errorf("%v: %v times", kind, times)
+		}
+	}
+	for _, outside := range []plan.Range{{}, {From: 48, To: 100}, {From: 0, To: 47}} {
+		p.Staged = outside
+		if n := lowered(assume.Physical, groupQuery(), p, decode).Times(op.MLPReduceCopy); n != 0 {
+			t.Errorf("%+v: %v copies", outside, n)
+		}
+	}
+}
