@@ -250,6 +250,9 @@ func (p *Pricer) sides(o *op.Op) (compute, memory float64) {
 	if o.Kind == op.IndexScores && o.Count > 0 && p.tile > 0 {
 		compute = p.scored(o)
 	}
+	if o.Count > 0 && (o.Kind == op.IndexSelect || o.Kind == op.IndexPlaces) {
+		compute = picking(o)
+	}
 	memory = (o.Weights+o.Activations)*t.perByte + o.Cache*t.perCache
 	return compute, memory
 }

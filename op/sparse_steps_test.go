@@ -147,3 +147,28 @@ func TestStagedAllReduce(t *testing.T) {
 		}
 	}
 }
+
+// TestPickedRows: with kernels of an engine's own, 3 rows of 10 entries are picked from in one launch; a prompt of 16 queries behind 240 tokens, 4 of which
+// go into a launch, in 4 launches of 4 rows of 248.5 entries on average. 8 entries are picked, so that of no more than 8 nothing is
+// chosen. Places of 8 picked entries are looked up by one block for each of 3 rows, 4 bytes in and 4 out.
+func TestPickedRows(t *testing.T) {
+	p := oneRank
+	p.SparseApart, p.IndexBytes = true, 4096
+	p.Batch.Size = 3
+	list := lowered(assume.Physical, latentIndexed(), p, decode)
+	if o := find(t, list, op.IndexSelect); o.Count != 1 || o.M != 3 || o.N != 10 {
+		t.Errorf("decode: %v launches of %v rows of %v", o.Count, o.M, o.N)
+	}
+	places := find(t, list, op.IndexPlaces)
+	if bytes(t, "places", places.Moved, 3*8*(4+4)); places.Count != 3 {
+		t.Errorf("%v blocks", places.Count)
+	}
+	p.Batch.Size = 1
+	o := find(t, lowered(assume.Physical, latentIndexed(), p, op.Group{Phase: op.Prefill, New: 16, Context: 256}), op.IndexSelect)
+	if o.Count != 4 || o.M != 4 || o.N != 248.5 {
+		t.Errorf("prompts: %v launches of %v rows of %v", o.Count, o.M, o.N)
+	}
+	if o := find(t, lowered(assume.Physical, latentIndexed(), p, op.Group{Phase: op.Decode, New: 1, Context: 8}), op.IndexSelect); o.Count != 0 {
+		t.Errorf("nothing to choose: %v launches", o.Count)
+	}
+}
