@@ -125,6 +125,7 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		Pieces:          s.CompiledLaunchSeconds > 0 && sparseLatent(d.Model),
 		SharedLaunches:  s.SharedLaunches,
 		Piece:           s.PieceSeconds,
+		Staged:          s.staged(&u, p.System),
 		TunedExchange:   s.TunesExchange && p.System != nil && p.System.Kernels != nil && p.System.Kernels.Unfilled(),
 		SlowPrefill:     slowPrefill,
 		SlowDecode:      slowDecode,
@@ -141,6 +142,16 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		FusedQuantise:   s.fuses(&d.Precision) && !d.Model.Hyper(), // hyper-connections write 16 bits
 		LightLast:       s.PipelineRest == "before the last",
 	}
+}
+
+// staged is the bytes of all-reduces through a buffer.
+func (s *Scheduling) staged(u *unit, sys *hardware.System) plan.Range {
+	for _, a := range s.StagedAllReduce {
+		if sys != nil && a.Chips == sys.Generation && a.Ranks == u.tp && (!a.Uncompiled || u.Shape.Hyper()) {
+			return plan.Range{From: a.Over, To: a.UpTo}
+		}
+	}
+	return plan.Range{}
 }
 
 // promptLaunch is the launch time per operator of prompt steps too long to be captured.

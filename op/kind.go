@@ -56,6 +56,7 @@ const (
 	AttentionGateMultiply
 	OutputProjection
 	AttentionAllReduce
+	AttentionReduceCopy
 	AttentionGather
 	AttentionScatter
 	RingExchange
@@ -137,6 +138,7 @@ const (
 	QuantiseInner
 	Down
 	MLPAllReduce
+	MLPReduceCopy
 	MLPGather
 	MLPScatter
 	MLPResidual
@@ -303,6 +305,7 @@ var kinds = [KindCount]Info{
 	AttentionGateSigmoid:  {Name: "attention gate sigmoid", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
 	AttentionGateMultiply: {Name: "attention gate multiply", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
 	OutputProjection:      {Name: "output projection", Block: AttentionBlock, Class: Linear, Kernels: product},
+	AttentionReduceCopy:   {Name: "attention all-reduce copy", Block: AttentionBlock, Class: Vector, Kernels: moving},
 	AttentionAllReduce:    {Name: "attention all-reduce", Block: AttentionBlock, Class: Comm, Traffic: TensorTraffic},
 	AttentionGather:       {Name: "attention all-gather", Block: AttentionBlock, Class: Comm, Traffic: SequenceTraffic},
 	AttentionScatter:      {Name: "attention reduce-scatter", Block: AttentionBlock, Class: Comm, Traffic: SequenceTraffic},
@@ -377,6 +380,7 @@ var kinds = [KindCount]Info{
 	GateMultiply:       {Name: "gate multiply", Block: MLPBlock, Class: Vector, Kernels: withinActivation},
 	QuantiseInner:      {Name: "quantise inner", Block: MLPBlock, Class: Vector, Module: model.FeedForwardModule, Kernels: quantising},
 	Down:               {Name: "down", Block: MLPBlock, Class: Linear, Module: model.FeedForwardModule, Kernels: product, Normed: true},
+	MLPReduceCopy:      {Name: "mlp all-reduce copy", Block: MLPBlock, Class: Vector, Kernels: moving},
 	MLPAllReduce:       {Name: "mlp all-reduce", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic},
 	MLPGather:          {Name: "mlp all-gather", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
 	MLPScatter:         {Name: "mlp reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},

@@ -92,6 +92,22 @@ func (s *stage) narrowIndex(heads, dim float64) {
 	o.Moved = o.Activations + o.Cache
 }
 
+// placesTile is the picked entries that one block looks up the places of, of place bytes each.
+const (
+	placesTile = 128
+	place      = 4
+)
+
+// places looks up where what was picked lies, numbers of 32 bits for such numbers, Count blocks
+// (triton_convert_req_index_to_global_index in vllm/v1/attention/backends/mla/sparse_utils.py).
+func (s *stage) places(tokens float64) {
+	picked := float64(s.attn.IndexTopK)
+	o := s.unary(IndexPlaces, tokens*picked, 1)
+	o.Kernels, o.Count = kernel.Uses{}, tokens*roundUp(picked/placesTile)
+	o.Activations = 2 * tokens * picked * place
+	o.Moved = o.Activations
+}
+
 // fusesIndex reports whether one kernel does everything between an indexer's products and its
 // scores, with key and head weights made by one 16-bit product.
 func (s *stage) fusesIndex() bool {
