@@ -47,6 +47,7 @@ func TestToldIsLaunched(t *testing.T) {
 		{deploy.Told{PollSteps: 30}, 8, "sglang", []string{"--scheduler-recv-interval 30"}, []string{"vllm", "trtllm"}},
 		{deploy.Told{WaitSteps: 20}, 1, "trtllm", []string{"batch_wait_timeout_iters: 20", "batch_wait_max_tokens_ratio: 1"}, []string{"sglang", "vllm"}},
 		{deploy.Told{BalanceSteps: 50}, 8, "trtllm", []string{"enable_balance: true", "timeout_iters: 50"}, []string{"sglang", "vllm"}},
+		{deploy.Told{ChunkedPrefill: 1}, 1, "trtllm", []string{"enable_chunked_prefill: true"}, []string{"sglang", "vllm"}},
 		{deploy.Told{PollSteps: 1, StepTokens: 4096, Sequences: 8}, 8, "vllm", nil, nil},
 	} {
 		d := exchanging(c.replicas, 8)
@@ -86,6 +87,16 @@ func TestUntoldTokens(t *testing.T) {
 		e := find(t, name)
 		if got := [2]int{e.UntoldTokens(1), e.UntoldTokens(8)}; got != want {
 			t.Errorf("%s: %d tokens of one rank and of eight, want %d", name, got, want)
+		}
+	}
+}
+
+// TestChunkedPrefill: TensorRT-LLM waits until a step has room for a complete prompt unless it is told to cut them.
+func TestChunkedPrefill(t *testing.T) {
+	s := find(t, "trtllm").Scheduling.Scheduling
+	for told, want := range map[int]deploy.Policy{0: deploy.Prompts, 1: deploy.Chunks} {
+		if got := (&deploy.Told{ChunkedPrefill: told}).Of(s).Prefill; got != want {
+			t.Errorf("chunked-prefill %d: %s, want %s", told, got, want)
 		}
 	}
 }
