@@ -48,6 +48,7 @@ func TestToldIsLaunched(t *testing.T) {
 		{deploy.ServerOptions{PollSteps: 30}, 8, "sglang", []string{"--scheduler-recv-interval 30"}, []string{"vllm", "trtllm"}},
 		{deploy.ServerOptions{WaitSteps: 20}, 1, "trtllm", []string{"batch_wait_timeout_iters: 20", "batch_wait_max_tokens_ratio: 1"}, []string{"sglang", "vllm"}},
 		{deploy.ServerOptions{BalanceSteps: 50}, 8, "trtllm", []string{"enable_balance: true", "timeout_iters: 50"}, []string{"sglang", "vllm"}},
+		{deploy.ServerOptions{ChunkedPrefill: 1}, 1, "trtllm", []string{"enable_chunked_prefill: true"}, []string{"sglang", "vllm"}},
 		{deploy.ServerOptions{PollSteps: 1, StepTokens: 4096, Sequences: 8}, 8, "vllm", nil, nil},
 	} {
 		d := exchanging(c.replicas, 8)
@@ -141,6 +142,16 @@ func TestStepsHoldTheirSequences(t *testing.T) {
 		}
 		if d.ServerOptions.StepTokens = 0; e.Apply(d).Engine.Sequences != e.launched(&d).Sequences {
 			t.Errorf("%s: steps that are told nothing bound sequences", name)
+		}
+	}
+}
+
+// TestChunkedPrefill: TensorRT-LLM waits until a step has room for a complete prompt unless it is told to cut them.
+func TestChunkedPrefill(t *testing.T) {
+	s := find(t, "trtllm").Scheduling.Scheduling
+	for told, want := range map[int]deploy.Policy{0: deploy.Prompts, 1: deploy.Chunks} {
+		if got := (&deploy.ServerOptions{ChunkedPrefill: told}).Of(s).Prefill; got != want {
+			t.Errorf("chunked-prefill %d: %s, want %s", told, got, want)
 		}
 	}
 }
