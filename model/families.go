@@ -159,6 +159,18 @@ var families = []family{
 		harmless: append([]string{"mm_tokens_per_image", "rope_local_base_freq"}, gemmaScales...),
 	},
 	{
+		types: []string{"gemma4_text"}, wrappers: []string{"gemma4"},
+		architectures: []string{"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration"},
+		layers:        slidingByPattern(6), kinds: kinds{full: globalHeads, sliding: windowed}, heads: headKeys{dim: 256},
+		qkNorm: option{on: true}, logitCap: option{"final_logit_softcapping", false},
+		width: "intermediate_size", tied: true, postNorms: true,
+		// The dense block beside the experts is what a shared expert is elsewhere.
+		experts: &expertKeys{width: "moe_intermediate_size", sharedWidth: "intermediate_size"},
+		leftOut: []string{"norms of values, and of the dense block and the experts apart"},
+		harmless: append([]string{"enable_moe_block", "expert_intermediate_size", "use_double_wide_mlp", "vocab_size_per_layer_input",
+			"top_k_experts", "vision_soft_tokens_per_image", "boa_token_id", "boi_token_id", "eoa_token_id", "eoa_token_index", "eoi_token_id"}, gemmaScales...),
+	},
+	{
 		types: []string{"mistral", "ministral3"}, wrappers: []string{"mistral3"},
 		architectures: []string{"MistralForCausalLM", "Ministral3ForCausalLM", "Mistral3ForConditionalGeneration"},
 		layers:        slidingIfGiven, kinds: kinds{full: grouped, sliding: windowed}, width: "intermediate_size",

@@ -306,7 +306,7 @@ func (c *config) experts(f *File) (sparse []bool) {
 	if f.NumExperts == 0 {
 		return nil
 	}
-	visited := []string{"num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_k"}
+	visited := []string{"num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_k", "top_k_experts"}
 	f.TopExperts = c.size(visited...)
 	if f.TopExperts > f.NumExperts {
 		v, _ := c.find(visited...)

@@ -90,11 +90,12 @@ var blockTypes = map[string]string{
 // byPattern: every block is a mixer or a feed-forward block, by hybrid_override_pattern or
 // layers_block_type.
 func byPattern(c *config) (mixers []string, feedForward, experts int) {
-	v, ok := c.find("hybrid_override_pattern")
 	var blocks []string
-	if s, isText := textOf(v), ok; isText {
-		blocks = strings.Split(s, "")
-	} else if list, ok := c.list("layers_block_type", "layer_types"); ok {
+	v, ok := c.find("hybrid_override_pattern")
+	if ok {
+		blocks = strings.Split(textOf(v), "")
+	} else if v, ok = c.find("layers_block_type", "layer_types"); ok {
+		list, _ := c.list("layers_block_type", "layer_types")
 		for _, e := range list {
 			blocks = append(blocks, text(e))
 		}
@@ -110,20 +111,20 @@ func byPattern(c *config) (mixers []string, feedForward, experts int) {
 			feedForward++
 			experts++
 		case "":
-			c.doc.Problemf(c.inner.at, "block %d of the pattern must be one of %s, not %q", i+1, document.QuoteList(sortedKeys(blockTypes)), b)
+			v.Problemf("block %d must be one of %s, not %q", i+1, document.QuoteList(sortedKeys(blockTypes)), b)
 			return nil, 0, 0
 		default:
 			mixers = append(mixers, blockTypes[b])
 		}
 	}
 	if n, ok := c.number(1, maxSize, "num_hidden_layers"); ok && n != len(blocks) {
-		c.doc.Problemf(c.inner.at, "the pattern has %d blocks, but num_hidden_layers is %d", len(blocks), n)
+		v.Problemf("has %d blocks, but num_hidden_layers is %d", len(blocks), n)
 	}
 	if experts > 0 && experts < feedForward {
-		c.doc.Problemf(c.inner.at, "has %d feed-forward blocks with experts of %d: all must have them, or none", experts, feedForward)
+		v.Problemf("has %d feed-forward blocks with experts of %d: all must have them, or none", experts, feedForward)
 	}
 	if feedForward == 0 || feedForward > len(mixers) {
-		c.doc.Problemf(c.inner.at, "has %d feed-forward blocks behind %d of attention or state: there must be one at least, and no more", feedForward, len(mixers))
+		v.Problemf("has %d feed-forward blocks behind %d of attention or state: there must be one at least, and no more", feedForward, len(mixers))
 	}
 	return mixers, feedForward, experts
 }

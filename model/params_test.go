@@ -130,6 +130,9 @@ func TestParams(t *testing.T) {
 		{"Gemma-3-4B", 3.88, 3.88, everything, 0, 0},
 		{"Gemma-3-12B", 11.77, 11.77, everything, 0, 0},
 		{"Gemma-3-27B", 27.0, 27.0, everything, 0, 0},
+		// Model cards of Gemma 4: 25.2 B with 3.8 B active, 30.7 B; counted here with 10 projections of keys more than there are.
+		{"Gemma-4-26B-A4B", 25.2, 3.8, everything, 0.015, 0},
+		{"Gemma-4-31B", 30.7, 30.7, everything, 0, 0},
 		// Weights of Mistral's: 7.24 B, 7.25 B, 12.2 B, 8.02 B, 23.6 B, 123 B. The name of Devstral 2 says 123 B, its weights are 125 B.
 		{"Mistral-7B-v0.1", 7.24, 7.24, everything, 0, 0},
 		{"Mistral-7B", 7.25, 7.25, everything, 0, 0},

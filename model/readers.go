@@ -64,6 +64,25 @@ func windowed(c *config) attentionFile {
 	return a
 }
 
+// globalHeads are wider than those of layers with a window, and fewer have keys and values.
+func globalHeads(c *config) attentionFile {
+	a := grouped(c)
+	a.AttnSize = c.sizeOr(a.AttnSize, "global_head_dim")
+	if kv := c.sizeOr(0, "num_global_key_value_heads"); kv > 0 {
+		b := c.groups(a.AttnHeads, kv, "num_global_key_value_heads")
+		a.AttnType, a.KVHeads = b.AttnType, b.KVHeads
+	}
+	if c.flag(false, "attention_k_eq_v") {
+		c.omit(join(c.inner.at, "attention_k_eq_v"), "that keys and values of global layers have one projection: each is taken to have its own")
+	}
+	for _, key := range []string{"num_kv_shared_layers", "hidden_size_per_layer_input"} {
+		if v, ok := c.find(key); ok && isSet(v) {
+			v.Problemf("must be 0: models with it are not known here")
+		}
+	}
+	return a
+}
+
 // chunked sees its own chunk of the sequence only.
 func chunked(c *config) attentionFile {
 	a := grouped(c)
