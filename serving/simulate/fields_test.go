@@ -46,7 +46,7 @@ type fieldCase struct {
 	noLaunch string // why there is none
 	// entire requests are compared in place of TTFT: the wait of few clients for the cache is a small difference of long times.
 	entire   bool
-	overlaps bool   // requests enter one by one while prompts queue: see check
+	overlaps bool   // requests enter one by one while prompts queue: see added
 	noEffect string // why the field is no matter of who shares steps, so that nothing is simulated
 }
 
@@ -132,7 +132,7 @@ var factCases = map[string]fieldCase{
 		facts: func(s *deploy.Scheduling, n float64) { s.Memory.TakenGiB += n }},
 }
 
-// drawn is a deployment and its load, and the amount of a field.
+// drawnCase is a deployment and its load, and the amount of a field.
 type drawnCase struct {
 	*fieldCase
 	ranks  int
