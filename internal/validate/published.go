@@ -77,6 +77,7 @@ type Metric struct {
 	name  string
 	of    string         // what it is summed up with
 	phase question.Phase // of bare steps; empty: what clients see, or what a server holds
+	holds bool           // once it has started, whoever comes
 	units []metricUnit   // the first where a row has none
 	value func(*point.Answer) (float64, error)
 }
@@ -104,19 +105,19 @@ var (
 )
 
 var metrics = []Metric{
-	{"prefill_throughput", "prefill", question.Prefill, tokenRates, stepRate},
-	{"decode_throughput", "decode", question.Decode, tokenRates, stepRate},
-	{"output_throughput", "output", "", tokenRates, seenBy(func(a *point.Answer) float64 { return a.Seen.Requests * float64(a.Load.Lengths.Output) })},
-	{"per_user_output_throughput", "output of a client", "", tokenRates[:1], seenBy(func(a *point.Answer) float64 { return float64(a.Load.Lengths.Output) / a.Seen.Latency })},
-	{"request_latency", "latency", "", seconds, seenBy(func(a *point.Answer) float64 { return a.Seen.Latency })},
-	{"ttft", "TTFT", "", seconds, seenBy(func(a *point.Answer) float64 { return a.Seen.TTFT })},
-	{"tpot", "TPOT", "", seconds, seenBy(func(a *point.Answer) float64 { return a.Seen.TPOT })},
-	{"kv_cache_tokens", "KV cache", "", []metricUnit{{"tokens", always(1)}}, heldBy((*serving.Predictor).CacheTokens)},
-	{"kv_cache_memory", "KV cache", "", gibibytes, heldBy(func(p *serving.Predictor, d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) (float64, error) {
+	{"prefill_throughput", "prefill", question.Prefill, false, tokenRates, stepRate},
+	{"decode_throughput", "decode", question.Decode, false, tokenRates, stepRate},
+	{"output_throughput", "output", "", false, tokenRates, seenBy(func(a *point.Answer) float64 { return a.Seen.Requests * float64(a.Load.Lengths.Output) })},
+	{"per_user_output_throughput", "output of a client", "", false, tokenRates[:1], seenBy(func(a *point.Answer) float64 { return float64(a.Load.Lengths.Output) / a.Seen.Latency })},
+	{"request_latency", "latency", "", false, seconds, seenBy(func(a *point.Answer) float64 { return a.Seen.Latency })},
+	{"ttft", "TTFT", "", false, seconds, seenBy(func(a *point.Answer) float64 { return a.Seen.TTFT })},
+	{"tpot", "TPOT", "", false, seconds, seenBy(func(a *point.Answer) float64 { return a.Seen.TPOT })},
+	{"kv_cache_tokens", "KV cache", "", true, []metricUnit{{"tokens", always(1)}}, heldBy((*serving.Predictor).CacheTokens)},
+	{"kv_cache_memory", "KV cache", "", true, gibibytes, heldBy(func(p *serving.Predictor, d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) (float64, error) {
 		m := p.Memory(d, pool, n)
 		return d.CacheBytes(pool, &m), nil
 	})},
-	{"weights_memory", "weights", "", gibibytes, heldBy(func(p *serving.Predictor, d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) (float64, error) {
+	{"weights_memory", "weights", "", true, gibibytes, heldBy(func(p *serving.Predictor, d *deploy.Deployment, pool *deploy.Pool, n workload.Lengths) (float64, error) {
 		m := p.Memory(d, pool, n)
 		return m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock], nil
 	})},
@@ -200,13 +201,14 @@ const aRequest = 4096
 
 // row predicts the figure of a row.
 func (m *Metric) row(e *point.Estimator, q question.Question, get func(string) string) (float64, error) {
-	load := "concurrency"
-	switch q.Phase = m.phase; {
-	case m.phase == question.Prefill:
-		load, q.Output = "batch", 1
-	case m.phase == question.Decode:
-		load = "batch"
-	case m.units[0].name != tokenRates[0].name && m.units[0].name != seconds[0].name:
+	load, loaded := "batch", "the batch of a data-parallel rank"
+	if q.Phase = m.phase; m.phase == "" {
+		load, loaded = "concurrency", "how many clients wait for answers"
+	}
+	if m.phase == question.Prefill {
+		q.Output = 1
+	}
+	if m.holds {
 		q.Input, q.Output, q.Batch = aRequest, 1, 1
 	}
 	cells, err := publishedCells(get, load)
@@ -214,13 +216,14 @@ func (m *Metric) row(e *point.Estimator, q question.Question, get func(string) s
 		return 0, err
 	}
 	q, err = question.OfRun(q, func(column string) string { return cmp.Or(get(column), cells[column]) })
-	if get("parallelism")+get("tp")+get("dp")+get("pp") == "" {
-		err = document.Join(err, errors.New("parallelism is missing: it reads like tp8, or dp8 ep8"))
+	errs := []error{err}
+	if get("parallelism")+get("tp")+get("dp")+get("pp") == "" && !q.Split() {
+		errs = append(errs, errors.New("parallelism is missing: it reads like tp8, or dp8 ep8"))
 	}
-	if q.Clients() && q.Batch == 0 && q.Concurrency == 0 {
-		err = document.Join(err, errors.New("concurrency_or_batch is missing: how many clients wait for answers"))
+	if q.Batch == 0 && q.Concurrency == 0 {
+		errs = append(errs, fmt.Errorf("concurrency_or_batch is missing: %s", loaded))
 	}
-	if err != nil {
+	if err := document.Join(errs...); err != nil {
 		return 0, err
 	}
 	return m.Value(e, &q, get("unit"))

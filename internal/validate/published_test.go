@@ -96,10 +96,12 @@ A page,,DeepSeek-V3,H100,16,DP16 EP16,FP8,2000,100,64,decode_thruput,1,tok/s,tab
 A page,,DeepSeek-V3,H100,16,DP16 EP16,FP8,2000,100,64,decode_throughput,1,tok/min,table,,sglang,,,
 A page,,DeepSeek-V3,H100,16,DP16 EP16,FP8,2000,100,64,decode_throughput,many,tok/s,table,,sglang,,,
 A page,,DeepSeek-V3,H100,16,,FP8,2000,100,,output_throughput,1,tok/s,table,,sglang,,,
+A page,,DeepSeek-V3,H100,16,DP16 EP16,FP8,2000,100,,decode_throughput,1,tok/s,table,,sglang,,,
 `)
 	for i, parts := range [][]string{
 		{`parallelism: "decode EP16": "decode" is not one of dp`}, {`metric: "decode_thruput"`, `"decode_throughput"`}, {`unit: "tok/min"`, `"tok/s/GPU"`},
-		{`figures.csv:5: value "many" is not a positive number`}, {"parallelism is missing", "concurrency_or_batch is missing"},
+		{`figures.csv:5: value "many" is not a positive number`}, {"parallelism is missing", "concurrency_or_batch is missing: how many clients"},
+		{"concurrency_or_batch is missing: the batch"},
 	} {
 		for _, part := range parts {
 			if got := r.Rows[i].Figures[0].Reason; !strings.Contains(got, part) {

@@ -61,14 +61,11 @@ var systems = []choice{
 	{all(in("parallelism", `H800|DeepSeek profile`)), "H800"}, // beside figures of an H100
 	{all(in("hardware", `H800`)), "H800"},
 	{all(in("hardware", `GB200`)), "GB200_NVL72"},
-	{all(in("hardware", `GB300`)), "GB300_NVL72"},
 	{all(in("hardware", `B200`)), "B200"},
 	{all(in("hardware", `H200`)), "H200"},
 	{all(in("hardware", `H100`)), "H100_SXM"},
 	{all(in("hardware", `H20-96G|^H20$`)), "H20_96G"},
 	{all(in("hardware", `H20-3e`)), "H20_141G"},
-	{all(in("hardware", `A100`)), "A100_SXM"},
-	{all(in("hardware", `RTX 4090`)), "RTX_4090"},
 	{all(in("hardware", `MI300X`)), "MI300X"},
 	{all(in("hardware", `MI355X`)), "MI355X"},
 	{all(in("hardware", `Ascend 910C`)), "Ascend_910C"},
@@ -78,7 +75,6 @@ var systems = []choice{
 var models = []choice{
 	{all(in("model", `^DeepSeek-V3`)), "DeepSeek-V3"}, // R1 has the same shape
 	{all(in("model", `^DeepSeek.R1`)), "DeepSeek-R1"},
-	{all(in("model", `^Kimi-K2-Thinking`)), "Kimi-K2.5"}, // same shape and formats
 	{all(in("model", `Llama.*405B`)), "Llama-3.1-405B"},
 	{all(in("model", `Llama.*3\.3 70B`)), "Llama-3.1-70B"},
 	{all(in("model", `Llama.*Maverick`)), "Llama-4-Maverick-17B-128E"},
@@ -106,7 +102,7 @@ var libraries = []choice{{all(in("source", `UCCL`)), "uccl"}}
 var (
 	weights = []choice{
 		{all(in("model", `gpt-oss`)), "fp4"}, {all(in("precision", `W4A8`)), "w4a8"}, {all(in("precision", `FP4`)), "fp4"}, {all(in("precision", `FP8`)), "fp8"},
-		{all(in("precision", `INT8`)), "int8"}, {all(in("precision", `INT4`)), "int4"}, {all(in("precision", `BF16`)), "bf16"},
+		{all(in("precision", `BF16`)), "bf16"},
 	}
 	caches = []choice{
 		{all(in("precision", `FP8 (attn/)?KV`)), "fp8"},
