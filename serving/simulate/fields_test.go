@@ -70,7 +70,9 @@ var toldCases = map[string]fieldCase{
 	"StepTokens": {engine: "vllm", amount: span{256, 4096}, input: span{200, 6000}, launch: "--max-num-batched-tokens 256",
 		set: func(d *deploy.Deployment, n float64) { d.ServerOptions.StepTokens = int(n) }},
 	"Sequences": {engine: "sglang", clients: span{30, 70}, input: span{300, 900}, output: span{600, 1200}, amount: span{8, 16}, launch: "--max-running-requests 8",
-		set: func(d *deploy.Deployment, n float64) { d.ServerOptions.Sequences, d.Pools[0].Plan.Batch.Size = int(n), int(n) }},
+		set: func(d *deploy.Deployment, n float64) {
+			d.ServerOptions.Sequences, d.Pools[0].Plan.Batch.Size = int(n), int(n)
+		}},
 	"PollSteps": {engine: "sglang", input: span{200, 2000}, amount: span{2, 40}, waits: 0.06, launch: "--scheduler-recv-interval 2",
 		set: func(d *deploy.Deployment, n float64) { d.ServerOptions.PollSteps = int(n) }},
 	"WaitSteps": {engine: "trtllm", amount: span{2, 60}, waits: 0.1, launch: "batch_wait_timeout_iters: 2",
