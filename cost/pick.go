@@ -6,12 +6,12 @@ import "throughline/op"
 // entry of a row, which it passes through in order, and for each score of all rows.
 type pickTime struct{ launch, entry, score float64 }
 
-// The kernels of vLLM 0.25.1 (vllm/model_executor/layers/sparse_attn_indexer.py, 752a3a5). Rows
-// that decode, up to fewRows by a cluster of blocks, of 8 thousand and 131 thousand entries 9.3 and
-// 19.2 us with 8 rows; more by blocks that share rows, 16.5 and 28.8, 53.4 with 64 rows of 131
-// thousand, 107 with 256, 326 with 64 of a million (vllm-project/vllm pull 57109). Each row of a
-// prompt is one block's: on B200 such a kernel takes 12.4, 18.0, 32.7, 48.9 and 64.4 us for 16, 33,
-// 66, 128 and 164 thousand entries (pull 37421).
+// The kernels of vLLM 0.25.1 (vllm/model_executor/layers/sparse_attn_indexer.py, 752a3a5). Of rows
+// that decode, up to fewRows by a cluster of blocks, 8 of 8 thousand and 131 thousand entries take
+// 9.3 and 19.2 us; by blocks that share rows 16.5 and 28.8, 64 of 131 thousand 53.4, 256 of them
+// 107, 64 of a million 326 (vllm-project/vllm pull 57109). Each row of a prompt is one block's:
+// on B200 such a kernel takes 12.4, 18.0, 32.7, 48.9 and 64.4 us for 16, 33, 66, 128 and 164
+// thousand entries (pull 37421).
 const fewRows = 32
 
 var (

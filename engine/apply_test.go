@@ -306,7 +306,7 @@ func TestStaged(t *testing.T) {
 		tp, streams        int
 		want               plan.Range
 	}{
-		{"vllm", "Blackwell", 8, 0, plan.Range{From: mib, To: 128 * mib}}, {"vllm", "Hopper", 8, 0, plan.Range{From: mib / 2, To: 64 * mib}},
+		{"vllm", "Blackwell", 8, 0, plan.Range{From: mib, To: 128 * mib}}, {"vllm", "Hopper", 8, 0, plan.Range{}},
 		{"vllm", "Blackwell", 4, 0, plan.Range{}}, {"vllm", "Blackwell", 4, 4, plan.Range{From: 2 * mib, To: 32 * mib}},
 		{"vllm", "CDNA 3", 8, 0, plan.Range{}}, {"vllm@0.9", "Blackwell", 8, 0, plan.Range{}}, {"sglang", "Blackwell", 8, 0, plan.Range{}},
 	} {
