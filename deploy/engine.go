@@ -74,6 +74,8 @@ type ServerOptions struct {
 	Captured int
 	// CapturedPrompts is the tokens of the largest captured step with prompts.
 	CapturedPrompts int
+	// ChunkedPrefill, if 1: prompts are cut to fill steps where the engine would wait for room.
+	ChunkedPrefill int
 	// Products is the kernels of 8-bit block-scaled products, by the engine's name, if set.
 	Products string
 	// Exchange is how tokens of data-parallel ranks reach their experts, by the engine's name;
@@ -108,6 +110,9 @@ func (t *ServerOptions) Gathers(r Role) (gathers, set bool) {
 func (t *ServerOptions) Of(s Scheduling) Scheduling {
 	s.StepTokens, s.Sequences = cmp.Or(t.StepTokens, s.StepTokens), cmp.Or(t.Sequences, s.Sequences)
 	s.PollSteps, s.WaitSteps, s.BalanceSteps = cmp.Or(t.PollSteps, s.PollSteps), cmp.Or(t.WaitSteps, s.WaitSteps), cmp.Or(t.BalanceSteps, s.BalanceSteps)
+	if t.ChunkedPrefill > 0 && s.Prefill == Prompts {
+		s.Prefill = Chunks
+	}
 	return s
 }
 

@@ -81,11 +81,15 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 }
 
 // scheduling with the launch settings of the deployment. With data-parallel attention prompts do
-// not wait to fill a step (tensorrt_llm/_torch/pyexecutor/py_executor.py, _schedule).
+// not wait to fill a step (tensorrt_llm/_torch/pyexecutor/py_executor.py, _schedule). Where prompts
+// share steps with decodes, a step that is told its tokens holds no more sequences than these.
 func (e *Engine) scheduling(d *deploy.Deployment) deploy.Scheduling {
 	out := d.ServerOptions.Of(e.launched(d))
 	if p := d.Of(op.Prefill); p != nil && replicated(shape(d, p)) {
 		out.WaitSteps = 0
+	}
+	if p := d.Of(op.Decode); p != nil && out.Prefill != deploy.First && d.ServerOptions.StepTokens > 0 {
+		out.Sequences = max(1, min(out.Sequences, out.StepTokens/(1+p.Plan.Drafts)))
 	}
 	return out
 }
@@ -121,6 +125,7 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		Pieces:          s.CompiledLaunchSeconds > 0 && sparseLatent(d.Model),
 		SharedLaunches:  s.SharedLaunches,
 		Piece:           s.PieceSeconds,
+		Staged:          s.staged(&u, p.System),
 		TunedExchange:   s.TunesExchange && p.System != nil && p.System.Kernels != nil && p.System.Kernels.Unfilled(),
 		SlowPrefill:     slowPrefill,
 		SlowDecode:      slowDecode,
@@ -137,6 +142,16 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		FusedQuantise:   s.fuses(&d.Precision) && !d.Model.Hyper(), // hyper-connections write 16 bits
 		LightLast:       s.PipelineRest == "before the last",
 	}
+}
+
+// staged is the bytes of all-reduces through a buffer.
+func (s *Scheduling) staged(u *unit, sys *hardware.System) plan.Range {
+	for _, a := range s.StagedAllReduce {
+		if sys != nil && a.Chips == sys.Generation && a.Ranks == u.tp && (!a.Uncompiled || u.Shape.Hyper()) {
+			return plan.Range{From: a.Over, To: a.UpTo}
+		}
+	}
+	return plan.Range{}
 }
 
 // promptLaunch is the launch time per operator of prompt steps too long to be captured.

@@ -296,3 +296,27 @@ func TestPortSequences(t *testing.T) {
 		}
 	}
 }
+
+// TestStaged: which all-reduces of vLLM go through a buffer follows from the generation of the chip and the ranks; models with hyper-connections
+// are not compiled, and nothing is fused with theirs. SGLang has no such buffer, and vLLM 0.9 had none.
+func TestStaged(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct {
+		engine, generation string
+		tp, streams        int
+		want               plan.Range
+	}{
+		{"vllm", "Blackwell", 8, 0, plan.Range{From: mib, To: 128 * mib}}, {"vllm", "Hopper", 8, 0, plan.Range{From: mib / 2, To: 64 * mib}},
+		{"vllm", "Blackwell", 4, 0, plan.Range{}}, {"vllm", "Blackwell", 4, 4, plan.Range{From: 2 * mib, To: 32 * mib}},
+		{"vllm", "CDNA 3", 8, 0, plan.Range{}}, {"vllm@0.9", "Blackwell", 8, 0, plan.Range{}}, {"sglang", "Blackwell", 8, 0, plan.Range{}},
+	} {
+		d := exchanging(1, 8)
+		sys, shape := *d.Pools[0].System, *d.Model
+		sys.Generation, shape.Streams = c.generation, c.streams
+		d.Pools[0].System, d.Model = &sys, &shape
+		d.Pools[0].Plan.Attention.TP = c.tp
+		if got := find(t, c.engine).Apply(d).Pools[0].Plan.Staged; got != c.want {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"throughline/deploy"
 	"throughline/hardware"
+	"throughline/model"
 	"throughline/plan"
 )
 
@@ -49,6 +50,26 @@ var features = [featureCount]feature{
 type limit struct {
 	breaks func(unit) bool
 	why    func(unit) string
+}
+
+// stateGroups: several groups of a Mamba-2 state are split whole, a single one is repeated. See
+// MambaMixer2 of vllm/model_executor/layers/mamba/mamba_mixer2.py (a014e35) and of
+// python/sglang/srt/layers/attention/mamba/mamba.py (cce0a124).
+var stateGroups = limit{
+	func(u unit) bool { return unevenGroups(u) > 0 },
+	func(u unit) string {
+		return fmt.Sprintf("tp %d does not divide the %d groups of the Mamba-2 states of %s", u.tp, unevenGroups(u), u.Shape.Name)
+	},
+}
+
+// unevenGroups is the groups of states that tensor parallelism would cut; 0: it cuts none.
+func unevenGroups(u unit) int {
+	for kind := range 1 + len(u.Shape.Mixed) {
+		if a := u.Shape.AttentionOf(kind); a.Kind == model.Mamba && a.KVHeads > 1 && a.KVHeads%u.tp != 0 {
+			return a.KVHeads
+		}
+	}
+	return 0
 }
 
 // limits hold for every engine.

@@ -37,6 +37,9 @@ var RunOptions = []RunOption{
 	// cudagraph_mode is FULL_DECODE_ONLY.
 	{"captured-prompts", map[string]string{"sglang": "piecewise-cuda-graph-max-tokens", "vllm": "captured-prompts"}, nil,
 		func(t *deploy.ServerOptions) *int { return &t.CapturedPrompts }, 0},
+	// Other engines cut prompts unasked.
+	{"chunked-prefill", map[string]string{"trtllm": "enable_chunked_prefill"}, nil,
+		func(t *deploy.ServerOptions) *int { return &t.ChunkedPrefill }, 0},
 }
 
 // MemorySetting is the share of memory that servers take, which each engine counts differently.

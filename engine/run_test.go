@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,7 @@ func TestToldIsLaunched(t *testing.T) {
 		{deploy.ServerOptions{PollSteps: 30}, 8, "sglang", []string{"--scheduler-recv-interval 30"}, []string{"vllm", "trtllm"}},
 		{deploy.ServerOptions{WaitSteps: 20}, 1, "trtllm", []string{"batch_wait_timeout_iters: 20", "batch_wait_max_tokens_ratio: 1"}, []string{"sglang", "vllm"}},
 		{deploy.ServerOptions{BalanceSteps: 50}, 8, "trtllm", []string{"enable_balance: true", "timeout_iters: 50"}, []string{"sglang", "vllm"}},
+		{deploy.ServerOptions{ChunkedPrefill: 1}, 1, "trtllm", []string{"enable_chunked_prefill: true"}, []string{"sglang", "vllm"}},
 		{deploy.ServerOptions{PollSteps: 1, StepTokens: 4096, Sequences: 8}, 8, "vllm", nil, nil},
 	} {
 		d := exchanging(c.replicas, 8)
@@ -86,6 +88,70 @@ func TestDefaultStepTokens(t *testing.T) {
 		e := find(t, name)
 		if got := [2]int{e.DefaultStepTokens(1), e.DefaultStepTokens(8)}; got != want {
 			t.Errorf("%s: %d tokens of one rank and of eight, want %d", name, got, want)
+		}
+	}
+}
+
+// TestEveryOptionIsLaunched: each engine starts with every option that it has for a setting, under its own name, with the value that a
+// rank is told; for all ranks together where it counts so.
+func TestEveryOptionIsLaunched(t *testing.T) {
+	const amount = 48
+	for i := range RunOptions {
+		o := &RunOptions[i]
+		layouts := []int{1, 8} // data-parallel ranks
+		switch o.Setting {
+		case "captured-prompts":
+			continue // plan does not take it
+		case "wait-steps":
+			layouts = []int{1} // several do not wait
+		case "balance-steps":
+			layouts = []int{8}
+		}
+		for name, option := range o.Names {
+			for _, ranks := range layouts {
+				d, value := exchanging(ranks, 8), amount
+				if slices.Contains(o.Shared, name) {
+					value *= ranks
+				}
+				*o.of(&d.ServerOptions) = amount
+				if d.Pools[0].Plan.Batch.Size = amount; d.ServerOptions.Captured > 0 {
+					d.Pools[0].Plan.Batch.Size *= 2
+				}
+				e := find(t, name)
+				d = e.Apply(d)
+				l := e.Launch(&d, &d.Pools[0])
+				text := strings.Join(strings.Fields(strings.Join(l.Commands, " ")+" "+l.Config), " ")
+				text = strings.ReplaceAll(text, "cuda_graph_config: enable_padding: true max_batch_size", "cuda_graph_max_batch_size") // as its flag is called
+				if !strings.Contains(text, fmt.Sprintf("%s %d", option, value)) && !strings.Contains(text, fmt.Sprintf("%s: %d", option, value)) {
+					t.Errorf("%s, %d ranks: no %s of %d in %s", name, ranks, option, value, text)
+				}
+			}
+		}
+	}
+}
+
+// TestStepsHoldTheirSequences: where prompts share steps with decodes, no more sequences run than a step that is told its tokens holds,
+// each with its draft. SGLang's limit is one of prompts alone.
+func TestStepsHoldTheirSequences(t *testing.T) {
+	for name, want := range map[string]int{"vllm": 32, "trtllm": 32, "sglang": 48 / 8} { // 48 of a server of SGLang with drafts
+		d := exchanging(8, 8)
+		d.Assume.Engine, d.ServerOptions.StepTokens, d.Pools[0].Plan.Drafts = true, 64, 1
+		e := find(t, name)
+		if got := e.Apply(d).Engine.Sequences; got != want {
+			t.Errorf("%s: %d sequences in steps of 64 tokens, not %d", name, got, want)
+		}
+		if d.ServerOptions.StepTokens = 0; e.Apply(d).Engine.Sequences != e.launched(&d).Sequences {
+			t.Errorf("%s: steps that are told nothing bound sequences", name)
+		}
+	}
+}
+
+// TestChunkedPrefill: TensorRT-LLM waits until a step has room for a complete prompt unless it is told to cut them.
+func TestChunkedPrefill(t *testing.T) {
+	s := find(t, "trtllm").Scheduling.Scheduling
+	for told, want := range map[int]deploy.Policy{0: deploy.Prompts, 1: deploy.Chunks} {
+		if got := (&deploy.ServerOptions{ChunkedPrefill: told}).Of(s).Prefill; got != want {
+			t.Errorf("chunked-prefill %d: %s, want %s", told, got, want)
 		}
 	}
 }

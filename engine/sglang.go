@@ -79,6 +79,7 @@ func sglangPairs(prefill, decode *plan.Plan) bool {
 }
 
 var sglangLimits = []limit{
+	stateGroups,
 	{
 		func(u unit) bool { return piped(u) && drafts(u) && !prefills(u) },
 		text("SGLang drafts no tokens in a pipeline, but for prefill servers"),

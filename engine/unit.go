@@ -128,6 +128,7 @@ func contextual(u unit) bool     { return u.cp > 1 }
 func sequential(u unit) bool     { return u.Plan.SequenceParallel && u.tp > 1 }
 func drafts(u unit) bool         { return u.Plan.Drafts > 0 }
 func polls(u unit) bool          { return u.ServerOptions.PollSteps > 1 }
+func cutsPrompts(u unit) bool    { return u.ServerOptions.ChunkedPrefill > 0 }
 func waits(u unit) bool          { return u.dp == 1 && u.ServerOptions.WaitSteps > 0 }
 func balances(u unit) bool       { return u.dp > 1 && u.ServerOptions.BalanceSteps > 0 }
 func speculates(u unit) bool     { return u.drafted > 0 }

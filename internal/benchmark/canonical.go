@@ -187,8 +187,13 @@ func (reader *Reader) fill(r Row, measured bool, out map[string]string) error {
 		out["unstated"] = "true"
 	}
 	out["cache"] = cmp.Or(out["cache"], options["kv-cache-dtype"], options["dtype"])
+	out["engine"] = cmp.Or(out["engine"], options["engine"])
+	sizeServer(out, options)
 	errs = append(errs, r.draft(out, &f, bench, options, l))
 	errs = append(errs, r.serverOptions(out, &f, bench))
+	if r.offline() {
+		out["concurrency"] = cmp.Or(out["concurrency"], full(out))
+	}
 	return document.Join(errs...)
 }
 

@@ -94,6 +94,9 @@ var followed = map[string]func(Row) string{
 		if text := r.plain("concurrency"); text != "" || finite(r.plain("request_rate")) {
 			return text
 		}
+		if prompts := r.plain("num_prompts"); prompts != "" && r.offline() {
+			return wholeMean(prompts)
+		}
 		return wholeMean(r.plain("achieved_concurrency"))
 	},
 
@@ -422,7 +425,7 @@ var spreads = []struct {
 	{regexp.MustCompile(`range ratio \(?1|fixed`), "fixed", false},
 	{regexp.MustCompile(`range ratio \(?(0(?:\.[0-9]+)?)`), "uniform:$1", false},
 	{regexp.MustCompile(`dataset random`), "uniform:0", false},
-	{regexp.MustCompile(`early EOS`), "lognormal:0.5", false},
+	{regexp.MustCompile(`early EOS|MLPerf dataset`), "lognormal:0.5", false},
 	{regexp.MustCompile(`ShareGPT`), runs.ShareGPT, false},
 }
 

@@ -156,7 +156,7 @@ func (p *servingPredictor) cells(cell func(string) string) benchmark.Row {
 			return ""
 		}
 		return said
-	}}
+	}}.Completed()
 }
 
 // row predicts one row.

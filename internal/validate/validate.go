@@ -64,9 +64,21 @@ type Summary struct {
 // Summaries are the errors by group, in the order of the table.
 func (r *Report) Summaries() []Summary {
 	out := r.summaries(func(row *Row) string { return row.Group })
-	return slices.DeleteFunc(out, func(s Summary) bool {
+	brief := func(s Summary) bool {
 		i := slices.Index(r.Figures, s.Figure)
 		return i < len(r.brief) && r.brief[i]
+	}
+	timed, rated := map[string]bool{}, map[string]bool{}
+	for _, s := range out {
+		timed[s.Group] = timed[s.Group] || s.Rows > 0 && !brief(s)
+		rated[s.Group] = rated[s.Group] || s.Rows > 0 && brief(s)
+	}
+	// Runs without times of tokens, as offline ones, are told by what they have.
+	return slices.DeleteFunc(out, func(s Summary) bool {
+		if rated[s.Group] && !timed[s.Group] {
+			return s.Rows == 0
+		}
+		return brief(s)
 	})
 }
 

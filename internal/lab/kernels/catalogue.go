@@ -79,21 +79,12 @@ var built = []chipTables{
 // over to other chips: engines fuse them alike, and tables of engines lack them.
 const compiledOnH200 = "H200, compiled"
 
-// sustainedShare is the share of isolated kernels' rate that long prefills keep, measured on one
-// H200 (docs/validation/forward.md) and estimated for others. An H20 has a seventh of the tensor
-// rate within 400 W and need not lower its clocks: with 0.9, InferSim's two prefills (Qwen3-8B,
-// Qwen3-30B-A3B) come out 9.0 and 5.2% too slow; with 1, 0.6 and 4.9% too fast.
-const (
-	// Chosen: long prefills on one H200 (docs/validation.md); 2026-11-15.
-	sustainedShare     = 0.9
-	sustainedElsewhere = "; sustained is estimated: as found on the H200"
-	sustainedFully     = "; sustained is estimated: too few operations to lower the clocks"
-)
-
-// unthrottled are chips whose clocks no prefill lowers.
+// sustainedShare is the share of isolated kernels' rate that long prefills keep on an H200, whose
+// 700 W bind there (docs/validation/forward.md). It holds for no other chip: other limits, formats
+// and mixtures of work lower other clocks.
 //
-// Chosen: the two prefills of InferSim on H20; 2026-11-15.
-var unthrottled = []string{"H20_96G"}
+// Chosen: long prefills on one H200 (docs/validation.md); 2026-11-15.
+var sustainedShare = map[string]float64{"H200": 0.9}
 
 // skipped are tables of whole modules, which have no model; exchanges of the older engine on the
 // H200, which are the H100's renamed; and an H20 table of a kernel that, unlike the chip's others,
@@ -210,7 +201,7 @@ func ofOwnTables(b chipTables, fit func(*measured) (*kernel.Set, error)) (*kerne
 	if err != nil {
 		return nil, err
 	}
-	set := &kernel.Set{System: b.name, Peaks: s.Peaks(), Sustained: sustainedShare}
+	set := &kernel.Set{System: b.name, Peaks: s.Peaks(), Sustained: sustainedShare[b.name]}
 	var sources []string
 	for i := range b.own {
 		part, err := fit(&b.own[i])
@@ -222,13 +213,6 @@ func ofOwnTables(b chipTables, fit func(*measured) (*kernel.Set, error)) (*kerne
 		sources = append(sources, part.Source)
 	}
 	set.Source = strings.Join(sources, "; ")
-	switch {
-	case slices.Contains(unthrottled, b.name):
-		set.Sustained = 1
-		set.Source += sustainedFully
-	case b.name != "H200":
-		set.Source += sustainedElsewhere
-	}
 	if slices.Contains(hopper, b.name) {
 		fp8Latent(set)
 	}

@@ -18,6 +18,7 @@ var tables = []string{
 	"ops " + shared + "h200/ops.csv --system H200",
 	"forward " + shared + "h200/forward.csv --system H200",
 	"forward " + shared + "h200/moe/forward.csv --system H200 --assume physical",
+	"steps " + shared + "steps/engine_steps.csv",
 	"requests " + shared + "h200/engine --steps recorded",
 	"requests " + shared + "h200/engine --steps run",
 	"requests " + shared + "h200/engine --steps table",
