@@ -56,7 +56,7 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 		k.set, k.wide, k.weightOnly = set, wide, s.Borrowed.WeightOnly
 		k.bind(prec, engine)
 	}
-	// Clocks are lower through a long prefill, which memory does not feel, on the chip that was measured.
+	// On the chip measured, clocks are lower through a long prefill, which memory does not feel.
 	sustained := 1.0
 	if phase == op.Prefill && set.Sustained > 0 && set.System == s.Name {
 		sustained = set.Sustained

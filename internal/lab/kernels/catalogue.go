@@ -76,9 +76,9 @@ var built = []struct {
 // over to other chips: engines fuse them alike, and tables of engines lack them.
 const compiledOnH200 = "H200, compiled"
 
-// sustainedShare is the share of isolated kernels' rate that long prefills keep on an H200, whose 700 W
-// bind there (docs/validation/forward.md). It holds for no other chip: other limits, formats and
-// mixtures of work lower other clocks.
+// sustainedShare is the share of isolated kernels' rate that long prefills keep on an H200, whose
+// 700 W bind there (docs/validation/forward.md). It holds for no other chip: other limits, formats
+// and mixtures of work lower other clocks.
 //
 // Chosen: long prefills on one H200 (docs/validation.md); 2026-11-15.
 var sustainedShare = map[string]float64{"H200": 0.9}
