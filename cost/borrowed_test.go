@@ -63,6 +63,44 @@ func TestBorrowed(t *testing.T) {
 	near(t, "the same on a chip of its own", p.unitTime(product), alone)
 }
 
+// TestBandwidthShare: kernels of another chip that reach half of its rate and a quarter of its bandwidth. A product of 12000 operations of
+// 1e-12 s takes twice and its 2200 bytes of 1e-9 s four times as long; the latency is that of its kind.
+func TestBandwidthShare(t *testing.T) {
+	here := kernel.Surface{Axes: [][]float64{{10}, {20}, {30}}, Slowdown: []float64{1}}
+	set := &kernel.Set{System: "another", Gemm: map[string]*kernel.GemmModel{"bfloat16": {
+		Base: kernel.Base{Latency: 1, Norm: 1, Compute: here, Memory: here}, Weight: 2, Input: 2, Output: 2,
+	}}}
+	product := operator(op.QKV, kernel.Shape{M: 10, N: 20, K: 30, Count: 1})
+	s := chip(set)
+	s.Borrowed.Efficiency[kernel.Products], s.Borrowed.Memory = 0.5, 0.25
+	p, err := NewPricer(s, &bf16, &assume.Reference, op.Decode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "a product", p.unitTime(product), 1/0.5+12000e-12/0.5+2200e-9/0.25)
+}
+
+// TestEngineAllReduce: an engine whose all-reduce takes 2 s longer than the measured one; an all-gather takes no longer.
+func TestEngineAllReduce(t *testing.T) {
+	set := &kernel.Set{System: "chip", Collective: map[string]*kernel.CollectiveModel{
+		"all_reduce": {Latency: 1, Share: 1, Memory: kernel.Flat(1)}, "all_gather": {Latency: 1, Share: 1, Memory: kernel.Flat(1)},
+	}}
+	for slot, c := range map[kernel.Slot]struct {
+		collective hardware.Collective
+		longer     float64
+	}{kernel.AllReduce: {hardware.AllReduce, 2}, kernel.AllGather: {hardware.AllGather, 0}} {
+		sent := operator(op.AttentionAllReduce, kernel.Shape{Group: 2, Moved: 10})
+		sent.Collective, sent.Span, sent.Kernels = c.collective, 2, kernel.Uses{{Slot: slot}}
+		precision := bf16
+		precision.AllReduce = 2
+		p, err := NewPricer(chip(set), &precision, &assume.Reference, op.Decode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "of this engine", p.Communicate(sent).Time, pricer(t, set, op.Decode).Communicate(sent).Time+c.longer)
+	}
+}
+
 // TestModuleRates: products of a module run in its kernels, at its rates. Experts of four bits that are multiplied in 16 have
 // a kernel of their own, attention one of 8 bits.
 func TestModuleRates(t *testing.T) {

@@ -27,6 +27,28 @@ func builtIn(t *testing.T, phase op.Phase, visit func(name string, s *hardware.S
 	}
 }
 
+// TestLatencyOfLargerGroups: an all-reduce in groups that nobody measured takes longer for every doubling by what the last measured one added to a
+// small message: over 32 GB200 7 to 8 µs, where NVIDIA prints 6.3 (developer.nvidia.com/blog, NCCL 2.27), and not what 4 take.
+func TestLatencyOfLargerGroups(t *testing.T) {
+	p, err := NewPricer(builtin.System(t, "GB200_NVL72"), &bf16, &assume.Physical, op.Decode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := map[int]float64{}
+	for group := 2; group <= 64; group *= 2 {
+		took[group] = p.Communicate(collectiveOp(hardware.AllReduce, group, 1, 64, 1024)).Time
+	}
+	added := took[4] - took[2]
+	for group := 8; group <= 64; group *= 2 {
+		if got := took[group] - took[group/2]; math.Abs(got/added-1) > 0.1 {
+			t.Errorf("%d take %v s longer than %d, the last measured doubling %v", group, got, group/2, added)
+		}
+	}
+	if got := took[32]; got < 6.3e-6 || got > 8e-6 {
+		t.Errorf("32 take %v s", got)
+	}
+}
+
 var patternSlots = map[hardware.Collective]kernel.Slot{
 	hardware.AllReduce: kernel.AllReduce, hardware.AllGather: kernel.AllGather, hardware.ReduceScatter: kernel.ReduceScatter,
 	hardware.AllToAll: kernel.AllToAll,

@@ -373,7 +373,7 @@ func (p *Pricer) measured(o *op.Op, m hardware.Members, r *cachedRoute) float64 
 		return 0
 	}
 	if b.Nodes > 1 || nodes == 1 {
-		return k.sent(timing, b, o) * p.larger(o, b, m.Group, r)
+		return p.larger(k.sent(timing, b, o), timing, o, b, m.Group, r)
 	}
 	// Measured within a node only: the network between nodes takes its time besides or, where a
 	// library drives it, that of the whole, which is no shorter than the part inside.
@@ -387,7 +387,7 @@ func (p *Pricer) measured(o *op.Op, m hardware.Members, r *cachedRoute) float64 
 	k.message.Group, k.message.Nodes = int32(inside), 1
 	within := k.sent(timing, b, o)
 	if most := int(b.Ranks); most > 1 && inside > most {
-		within *= p.larger(o, b, inside, p.inside(o, inside))
+		within = p.larger(within, timing, o, b, inside, p.inside(o, inside))
 	}
 	if p.net.chooses || o.Collective == hardware.AllToAll {
 		return max(within, outside)
@@ -395,14 +395,25 @@ func (p *Pricer) measured(o *op.Op, m hardware.Members, r *cachedRoute) float64 
 	return within + outside
 }
 
-// larger is, by the formula, how much longer a collective takes in a group larger than measured.
-func (p *Pricer) larger(o *op.Op, b *kernel.Binding, group int, r *cachedRoute) float64 {
+// smallMessage is the bytes of a collective whose time is all latency.
+const smallMessage = 1024
+
+// larger is the time of a collective in a group larger than measured: longer by as much as the
+// formula says, and for each doubling by what the last measured one added to a small message.
+func (p *Pricer) larger(seconds float64, timing kernel.Timing, o *op.Op, b *kernel.Binding, group int, r *cachedRoute) float64 {
 	most := int(b.Ranks)
 	if most < 2 || group <= most {
-		return 1
+		return seconds
 	}
 	formula := r.time(o.Moved) // before another route may replace it
-	return max(1, formula/p.inside(o, most).time(o.Moved))
+	seconds *= max(1, formula/p.inside(o, most).time(o.Moved))
+	if most < 4 {
+		return seconds
+	}
+	small := func(group int) float64 {
+		return timing.Seconds(&p.kernels.paces[0][b.Peak%peakPlaces], &kernel.Shape{Group: int32(group), Nodes: 1, Moved: smallMessage})
+	}
+	return seconds + max(0, small(most)-small(most/2))*math.Log2(float64(group)/float64(most))
 }
 
 // inside is the route of a collective in a group of consecutive processors.

@@ -30,7 +30,8 @@ type kernels struct {
 	blockKernels [modulePlaces]plan.Kernels
 	paces        [modulePlaces][peakPlaces]kernel.Pace
 
-	formula bool // collectives take that of the network
+	formula   bool    // collectives take that of the network
+	allReduce float64 // seconds that the engine's takes longer
 
 	// slower: kernels do less well than where they were measured, by kind, and take launch longer.
 	slower bool
@@ -55,29 +56,33 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 		k.set, k.wide, k.weightOnly = set, wide, s.Borrowed.WeightOnly
 		k.bind(prec, engine)
 	}
-	// Clocks are lower through a long prefill, which memory does not feel.
+	// On the chip measured, clocks are lower through a long prefill, which memory does not feel.
 	sustained := 1.0
-	if phase == op.Prefill && set.Sustained > 0 {
+	if phase == op.Prefill && set.Sustained > 0 && set.System == s.Name {
 		sustained = set.Sustained
 	}
 	perByte := 1 / (s.Memory.GBps * bytesPerGB)
-	pace := func(numberType string) kernel.Pace {
-		return kernel.Pace{Flop: 1 / (s.Matrix[numberType].TFlops * flopsPerTFlop * sustained), Byte: perByte}
+	pace := func(numberType string, kind kernel.Kind) kernel.Pace {
+		return kernel.Pace{Flop: 1 / (s.Matrix[numberType].TFlops * flopsPerTFlop * sustained), Byte: perByte * s.Borrowed.BytePace(kind)}
 	}
 	k.borrow(&s.Borrowed)
 	k.differ = k.slower || k.library != [modulePlaces]kernel.Timing{} || k.blockKernels != [modulePlaces]plan.Kernels{}
-	k.formula = s.Networks[0].Formula
+	k.formula, k.allReduce = s.Networks[0].Formula, prec.AllReduce
 	outside := &s.Networks[min(1, len(s.Networks)-1)]
 	paces := [peakPlaces]kernel.Pace{
 		kernel.MemoryPeak:    {Byte: perByte},
-		kernel.AttentionPeak: pace(prec.AttentionType),
+		kernel.AttentionPeak: pace(prec.AttentionType, kernel.Attention),
 		kernel.LinkPeak:      {Byte: 1 / (s.Networks[0].Bandwidth * bytesPerGB), Far: 1 / (outside.Bandwidth * bytesPerGB)},
 	}
 	if wide != "" {
-		paces[kernel.WidePeak] = pace(wide)
+		paces[kernel.WidePeak] = pace(wide, kernel.Products)
 	}
 	for m := range model.ModuleCount {
-		paces[kernel.MatrixPeak] = pace(prec.Of(m).Type)
+		kind := kernel.Products
+		if m == model.ExpertModule {
+			kind = kernel.ExpertProducts
+		}
+		paces[kernel.MatrixPeak] = pace(prec.Of(m).Type, kind)
 		k.paces[m] = paces
 	}
 }
@@ -272,6 +277,9 @@ func (k *kernels) sent(timing kernel.Timing, b *kernel.Binding, o *op.Op) float6
 	t := timing.Seconds(&k.paces[0][b.Peak%peakPlaces], &k.message)
 	if k.slower {
 		t = k.here(t, o.Kernels[0])
+	}
+	if o.Collective == hardware.AllReduce {
+		t += k.allReduce
 	}
 	return t
 }

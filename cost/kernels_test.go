@@ -72,13 +72,15 @@ var slow = kernel.Base{Latency: 1, Norm: 1, Compute: kernel.Flat(2), Memory: ker
 // are decimal whatever the preset takes a T and a GB for. In a prefill at half of the clocks operations take twice as long.
 func TestProducts(t *testing.T) {
 	here := kernel.Surface{Axes: [][]float64{{10}, {20}, {30}}, Slowdown: []float64{2}}
-	set := &kernel.Set{Sustained: 0.5, Gemm: map[string]*kernel.GemmModel{"bfloat16": {
+	set := &kernel.Set{System: "chip", Sustained: 0.5, Gemm: map[string]*kernel.GemmModel{"bfloat16": {
 		Base: kernel.Base{Latency: 1, Norm: 1, Compute: here, Memory: here}, Weight: 2, Input: 2, Output: 2,
 	}}}
 	o := operator(op.QKV, kernel.Shape{M: 10, N: 20, K: 30, Count: 1})
 	want := 1 + 2*12000e-12 + 2*2200e-9
 	near(t, "a product", pricer(t, set, op.Decode).Price(o).Time, want)
 	near(t, "in a prefill", pricer(t, set, op.Prefill).Price(o).Time, want+2*12000e-12)
+	set.System = "another"
+	near(t, "on a chip that borrows the kernels", pricer(t, set, op.Prefill).Price(o).Time, want)
 }
 
 // TestPrompts: attention of 8 tokens of each of 3 sequences, 2 heads of width 4. A token sees half of the prompt and itself,

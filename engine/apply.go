@@ -64,6 +64,11 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	}
 	d.Precision.ReadsNarrow = d.Assume.Engine && e.Scheduling.ReadsNarrowCache
 	d.Precision.Library = d.Assume.Engine && e.Scheduling.LibraryProducts
+	d.Precision.AllReduce = 0
+	elsewhere := func(p deploy.Pool) bool { return p.System == nil || p.System.Maker != "NVIDIA" }
+	if d.Assume.Engine && !slices.ContainsFunc(d.Pools, elsewhere) {
+		d.Precision.AllReduce = e.Scheduling.AllReduceSeconds
+	}
 	d.Precision.PrefillBy, d.Precision.DecodeBy = e.requestedKernels(&d, true), e.requestedKernels(&d, false)
 	d.Precision.BlockKernels = plan.Kernels{}
 	if p, found := e.Products[d.ServerOptions.Products]; found && d.Assume.Engine {

@@ -320,3 +320,21 @@ func TestStaged(t *testing.T) {
 		}
 	}
 }
+
+// TestAllReduceByEngine: SGLang's kernel takes longer than the measured one of TensorRT-LLM, on the chips of NVIDIA that it was compared on.
+func TestAllReduceByEngine(t *testing.T) {
+	for _, c := range []struct {
+		engine, maker string
+		longer        bool
+	}{{"sglang", "NVIDIA", true}, {"sglang", "AMD", false}, {"trtllm", "NVIDIA", false}, {"vllm", "NVIDIA", false}} {
+		d := exchanging(8, 8)
+		for i := range d.Pools {
+			system := *d.Pools[i].System
+			system.Maker = c.maker
+			d.Pools[i].System = &system
+		}
+		if got := find(t, c.engine).Apply(d).Precision.AllReduce; got > 0 != c.longer {
+			t.Errorf("%s on a chip of %s: %v s longer", c.engine, c.maker, got)
+		}
+	}
+}

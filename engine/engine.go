@@ -56,6 +56,9 @@ type Scheduling struct {
 	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,in nodes,never"`
 	// GathersByAllReduce: steps that gather by an all-reduce, not all-gather and reduce-scatter.
 	GathersByAllReduce string `json:"gathers_by_all_reduce" required:"true" enum:"always,prefill,never"`
+	// AllReduceSeconds is by how much its all-reduces on NVIDIA's chips take longer than
+	// TensorRT-LLM's, which were measured.
+	AllReduceSeconds float64 `json:"all_reduce_seconds"`
 	// TunesExchange: an exchange for throughput without overlap can use more units than by default.
 	TunesExchange bool `json:"tunes_exchange" required:"true"`
 	// FusesQuantization: products whose inputs norms and activations write narrow without a kernel.

@@ -63,7 +63,7 @@ type File struct {
 	ProcsPerNPU int                   `json:"procs_per_npu" range:"[1,1000000]" doc:"processors on one card"`
 	Overlap     *float64              `json:"collective_overlap" range:"[0,1]" doc:"share of every collective hidden behind computation; default 1 for type \"sow\", else 0"`
 	Kernels     kernelsFile           `json:"kernels" doc:"calibrated models of kernels, as throughline calibrate writes them, or the name of built-in ones"`
-	Efficiency  map[string]float64    `json:"kernel_efficiency" keys:"products,experts,attention,elementwise,collectives" range:"(0,1]" doc:"share of the speed of the kernels, which were measured on another chip, by kind: products, experts, attention, elementwise, collectives"`
+	Efficiency  map[string]float64    `json:"kernel_efficiency" keys:"products,experts,attention,elementwise,collectives,memory" range:"(0,1]" doc:"share of the speed of the kernels, which were measured on another chip, by kind: products, experts, attention, elementwise, collectives; memory: share of the bandwidth of the first three, whose own then is one of operations"`
 	Launch      float64               `json:"kernel_launch" range:"[0,1]" unit:"s" doc:"seconds that a kernel takes longer than on the chip where it was measured"`
 	WeightOnly  float64               `json:"kernel_weight_only" range:"[1,1000]" doc:"how many times as fast as weights of 16 bits those of fewer bits are at most that are multiplied in 16, on chips that unpack them through memory; absent: as their bytes say"`
 	Remark      string                `json:"exchange_remark" line:"true" doc:"what answers say first about deployments whose processors exchange something"`
@@ -219,7 +219,7 @@ func (k *kernelsFile) DocumentSchema() map[string]any {
 }
 
 func (f *File) borrowed() Borrowed {
-	out := Borrowed{Launch: f.Launch, WeightOnly: f.WeightOnly}
+	out := Borrowed{Memory: f.Efficiency["memory"], Launch: f.Launch, WeightOnly: f.WeightOnly}
 	for kind, name := range kernel.Kinds {
 		out.Efficiency[kind] = f.Efficiency[name]
 	}

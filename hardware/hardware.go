@@ -67,9 +67,19 @@ func (s *System) InNodes(procs int) *System {
 // Borrowed is how kernels perform on a chip that they were not measured on, at its own peaks.
 type Borrowed struct {
 	Efficiency [kernel.KindCount]float64 // share of their speed by kind; 0: all of it
+	Memory     float64                   // share of their bandwidth, of kinds that compute; 0: as their speed
 	Launch     float64                   // extra seconds for each
 	// WeightOnly bounds the speedup of narrow weights multiplied in 16 bits; 0: by their bytes.
 	WeightOnly float64
+}
+
+// BytePace is how much longer a byte takes than an operation of the same kernel slows down: their
+// times are divided by the share of the kind, which is one of operations.
+func (b *Borrowed) BytePace(kind kernel.Kind) float64 {
+	if b.Memory == 0 || b.Efficiency[kind] == 0 {
+		return 1
+	}
+	return b.Efficiency[kind] / b.Memory
 }
 
 // ProcessingMode is how the compute and the memory time of an operator combine.

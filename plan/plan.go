@@ -137,6 +137,8 @@ type Precision struct {
 	ReadsNarrow bool
 	// Library: 8-bit products with one scale run in the library of 16-bit ones.
 	Library bool
+	// AllReduce is the seconds by which the engine's all-reduce takes longer than the measured one.
+	AllReduce float64
 	// PrefillBy and DecodeBy are the software of attention kernels, in the form of kernel.Backends.
 	PrefillBy, DecodeBy string
 	// BlockKernels are the server's kernels of block-scaled products, if not those of the tables.
