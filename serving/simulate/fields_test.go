@@ -85,6 +85,8 @@ var toldCases = map[string]fieldCase{
 		set: func(d *deploy.Deployment) { d.Told.Captured = 4 }, launch: "--cuda-graph-max-bs 4"},
 	"CapturedPrompts": {engine: "vllm", load: requests(4, 300, 300), longer: ttft,
 		set: func(d *deploy.Deployment) { d.Told.CapturedPrompts = 1 }, noLaunch: "plan, which writes launch commands, does not take it"},
+	"ChunkedPrefill": {engine: "trtllm", noEffect: "clients wait less, not longer: TestChunkedPrefill",
+		set: func(d *deploy.Deployment) { d.Told.ChunkedPrefill = 1 }, launch: "enable_chunked_prefill: true"},
 	"Unprepared": {engine: "sglang", drafts: 1, load: requests(8, 300, 300), longer: tpot,
 		set: func(d *deploy.Deployment) { d.Told.Unprepared = true }, noLaunch: tableOnly},
 	"Products":        {noEffect: stepTimes, noLaunch: tableOnly},
@@ -270,6 +272,24 @@ func TestLooksBehindAQueue(t *testing.T) {
 	for way, change := range map[string]float64{"in closed form": closedWith/closed - 1, "simulated": simulatedWith/simulated - 1} {
 		if math.Abs(change) > little {
 			t.Errorf("%s a request takes %+.1f%% with %d steps between looks", way, 100*change, polls)
+		}
+	}
+}
+
+// TestChunkedPrefill: where many decode, steps of 1536 tokens hold one prompt of 778, and nearly half of another if it may be cut:
+// requests take 4% less and more.
+func TestChunkedPrefill(t *testing.T) {
+	c := fieldCase{engine: "trtllm", load: requests(256, 778, 128), longer: slow}
+	figures := func(cut int) (closed, simulated float64) {
+		c.set = func(d *deploy.Deployment) { d.Told.StepTokens, d.Told.ChunkedPrefill = 1536, cut }
+		d := c.deployed(t, true)
+		return c.figures(t, &d, c.load, rand.New(rand.NewPCG(7, 8)))
+	}
+	closed, simulated := figures(0)
+	closedCut, simulatedCut := figures(1)
+	for way, change := range map[string]float64{"in closed form": closedCut/closed - 1, "simulated": simulatedCut/simulated - 1} {
+		if change > -0.04 {
+			t.Errorf("%s a request whose prompt may be cut takes %+.1f%%", way, 100*change)
 		}
 	}
 }
