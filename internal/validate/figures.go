@@ -148,11 +148,16 @@ func (f *servingFigure) cell(of func(string) string) string {
 	return ""
 }
 
+// full reports whether requests without number arrive together, so that servers are full throughout.
+func full(of func(string) string) bool {
+	return strings.HasPrefix(of("arrival"), "all at once") && of("num_prompts") == ""
+}
+
 // unclear says why a figure is not compared with what the row has of it.
 func (f *servingFigure) unclear(of func(string) string) string {
 	flags := of("flags")
 	switch {
-	case strings.HasPrefix(f.name, "E2E") && strings.HasPrefix(of("arrival"), "all at once") && of("num_prompts") == "":
+	case strings.HasPrefix(f.name, "E2E") && full(of):
 		return "all requests arrive together, and how many there are is not said"
 	case f.name == "TTFT" && strings.Contains(flags, "mean_or_median_not_stated"):
 		// Medians of TPOT are within 1% of its means, those of TTFT are not.

@@ -229,6 +229,7 @@ type servingRun struct {
 	*point.Answer
 	q       question.Question
 	guessed bool                // the concurrency is that of full batches
+	full    bool                // of requests, throughout
 	seen    *serving.Prediction // in closed form; nil: not known yet
 }
 
@@ -247,7 +248,7 @@ const usualRequests = 10
 func (p *servingPredictor) read(cell func(string) string) (*servingRun, error) {
 	row := p.rows.Canonical(p.cells(cell), p.measured(cell))
 	q, err := question.OfRun(p.base, row.Cell)
-	run := &servingRun{q: q}
+	run := &servingRun{q: q, full: full(cell)}
 	errs := []error{err, SameModel(q.Model, cell(runs.ServedModel))}
 	q.Nominal = cell("length_spread")+cell("lengths") == ""
 	if why := row.Cell("unpredictable"); why != "" {
@@ -321,7 +322,10 @@ func (p *servingPredictor) fewest(q question.Question) (*point.Answer, error) {
 // if that is asked for or nothing else applies.
 func (p *servingPredictor) answer(r *servingRun, simulate bool) (answer, error) {
 	a := answer{output: float64(r.Load.Lengths.Output), gpus: float64(r.Served.Procs())}
-	if r.rate() == 0 && !p.asked.BySimulation {
+	// In closed form the chunks of a prompt wait for each other in a pipeline, even where those of
+	// others would fill it.
+	pipeline := r.full && r.Served.Of(op.Decode).Plan.Attention.PP > 1
+	if r.rate() == 0 && !p.asked.BySimulation && !pipeline {
 		seen := r.seen
 		if seen == nil {
 			now, err := r.Predictor.Predict(&r.Served, r.Load)

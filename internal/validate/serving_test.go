@@ -154,3 +154,21 @@ Llama-3.1-70B,H100_SXM,sglang,fp8,agg,2000,100,8,1,1,900,40
 		t.Errorf("measured: reason %q, TTFT of %v ms", why, r.Rows[1].Figures[0].Predicted)
 	}
 }
+
+// TestFullPipelines: offline runs are answered in closed form, but those of a pipeline by the simulation alone.
+func TestFullPipelines(t *testing.T) {
+	const table = `source,model,system,num_gpus,framework,precision,isl,osl,length_spread,arrival,concurrency,num_prompts,output_tput_per_gpu,req_per_s
+MLPerf Inference v6.0 (closed),llama3.1-405b,b200,8,trtllm,fp4,,,MLPerf dataset,all at once,,,204,2.5
+MLPerf Inference v6.0 (closed),llama3.1-405b,b300,8,trtllm,fp4,,,MLPerf dataset,all at once,,,246,3.1
+`
+	r, err := Trial{Simulated: Nothing}.Serving(t.Context(), "runs.csv", strings.NewReader(table), question.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.Index(r.Figures, "output/s/GPU")
+	for i, want := range []string{onlySimulated, ""} {
+		if f := &r.Rows[i].Figures[at]; f.Reason != want || f.Predicted > 0 != (want == "") {
+			t.Errorf("row %d: %v, reason %q, want %q", i, f.Predicted, f.Reason, want)
+		}
+	}
+}

@@ -85,7 +85,7 @@ var toldCases = map[string]fieldCase{
 		set: func(d *deploy.Deployment, n float64) { d.ServerOptions.Captured = int(n) }},
 	"CapturedPrompts": {engine: "vllm", clients: span{2, 6}, input: span{200, 500}, output: span{200, 500}, amount: span{1, 8},
 		set: func(d *deploy.Deployment, n float64) { d.ServerOptions.CapturedPrompts = int(n) }, noLaunch: "plan, which writes launch commands, does not take it"},
-	"ChunkedPrefill": {engine: "trtllm", noEffect: "steps take as long as their tokens: mean TTFT moved by less than 8%, TPOT by less than 2% for prompts of 3,000 to 6,000", launch: "enable_chunked_prefill: true",
+	"ChunkedPrefill": {engine: "trtllm", noEffect: "the first token comes earlier, others later: TestChunkedPrefill", launch: "enable_chunked_prefill: true",
 		set: func(d *deploy.Deployment, _ float64) { d.ServerOptions.ChunkedPrefill = 1 }},
 	"Unprepared": {engine: "sglang", drafts: 1, clients: span{4, 12}, input: span{200, 500}, noLaunch: tableOnly,
 		set: func(d *deploy.Deployment, _ float64) { d.ServerOptions.Unprepared = true }},
@@ -343,4 +343,25 @@ func (c *fieldCase) added(closed, simulated, queued float64) float64 {
 		more = max(0, more-queued)
 	}
 	return math.Abs(more)
+}
+
+// TestChunkedPrefill: where many decode, steps of 1536 tokens hold one prompt of 778, and nearly half of another if it may be cut:
+// the first token comes much earlier, and others later, in closed form and simulated.
+func TestChunkedPrefill(t *testing.T) {
+	load := requests(256, 778, 128)
+	figures := func(cut int) (closed, simulated seen) {
+		c := fieldCase{engine: "trtllm", set: func(d *deploy.Deployment, _ float64) {
+			d.ServerOptions.StepTokens, d.ServerOptions.ChunkedPrefill = 1536, cut
+		}}
+		d := (&drawnCase{fieldCase: &c, load: load}).deployed(t, true)
+		want := closedAt(t, &d, &load)
+		return seen{ttft: want.TTFT, tpot: want.TPOT}, settled(t, &d, &load)
+	}
+	closed, simulated := figures(0)
+	closedCut, simulatedCut := figures(1)
+	for way, s := range map[string][2]seen{"in closed form": {closed, closedCut}, "simulated": {simulated, simulatedCut}} {
+		if !(s[1].ttft < 0.6*s[0].ttft && s[1].tpot > 1.1*s[0].tpot) {
+			t.Errorf("%s TTFT goes from %.3g to %.3g s where prompts may be cut, TPOT from %.3g to %.3g s", way, s[0].ttft, s[1].ttft, s[0].tpot, s[1].tpot)
+		}
+	}
 }
