@@ -76,8 +76,12 @@ type Scheduling struct {
 	// operator in PromptLaunchSeconds.
 	CapturedPrompts     int     `json:"captured_prompts" required:"true"`
 	PromptLaunchSeconds float64 `json:"prompt_launch_seconds" required:"true"`
+	// Launches is how often the host launches something for an operator where that is not once.
+	Launches map[string]float64 `json:"launches"`
 	// CompiledLaunchSeconds is the same for compiled sparse latent attention; 0: as others.
 	CompiledLaunchSeconds float64 `json:"compiled_launch_seconds" range:"[0,1]"`
+	// StagedAllReduce is the all-reduces that go through a buffer which all ranks see.
+	StagedAllReduce []StagedAllReduce `json:"staged_all_reduce"`
 	// SharedApart: shared experts do not run among the routed ones.
 	SharedApart bool `json:"shared_apart"`
 	// IndexKernels is the number of small kernels of a sparse-attention indexer before its queries
@@ -126,9 +130,21 @@ type Scheduling struct {
 	SlowPrefill []SlowExchange `json:"slow_prefill"`
 	SlowDecode  []SlowExchange `json:"slow_decode"`
 
+	launches *plan.Launches // by kind of operator; nil: none
+
 	Sources map[string]string `json:"sources" required:"true"`
 	// Chosen are the numbers chosen with the runs in view that predictions are judged by.
 	Chosen map[string]document.Chosen `json:"chosen"`
+}
+
+// StagedAllReduce is all-reduces of more than Over and at most UpTo bytes on chips of a generation.
+type StagedAllReduce struct {
+	Chips string  `json:"chips" required:"true"`
+	Ranks int     `json:"ranks" required:"true" range:"[2,1000]"`
+	Over  float64 `json:"over" required:"true" range:"[0,1e15]"`
+	UpTo  float64 `json:"up_to" required:"true" range:"[1,1e15]"`
+	// Uncompiled: only in models that are not compiled, whose all-reduces nothing is fused with.
+	Uncompiled bool `json:"uncompiled"`
 }
 
 // UnfusedKernels are small kernels around an exchange that most engines fuse.

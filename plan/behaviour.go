@@ -24,12 +24,17 @@ type Behaviour struct {
 	// CapturedPrompts and PromptLaunch are the same for steps with prompts.
 	CapturedPrompts int
 	PromptLaunch    float64
+	// Launches of operators that the engine makes others of; nil: none.
+	Launches *Launches
 	// Pieces: graphs of steps with prompts end at every attention, launched operator by operator.
 	Pieces bool
 	// SharedLaunches is the extra launches per layer for shared experts that run separately.
 	SharedLaunches int
 	// Piece is the host's seconds per layer of graphs that end at every attention; 0: one graph.
 	Piece float64
+
+	// Staged is the bytes of all-reduces that go through a buffer, into it and out of it by copies.
+	Staged Range
 
 	// TunedExchange: with nothing beside it, an exchange runs on as many units as it can use.
 	TunedExchange bool
@@ -66,6 +71,24 @@ type Behaviour struct {
 	// layers.
 	LightLast bool
 }
+
+// Launches is how often an engine launches something for an operator, by its kind.
+type Launches map[int]float64
+
+// Of is how often that is for a kind, if the engine says so.
+func (l *Launches) Of(kind int) (n float64, ok bool) {
+	if l == nil {
+		return 0, false
+	}
+	n, ok = (*l)[kind]
+	return n, ok
+}
+
+// Range is what is more than From and at most To; zero is nothing.
+type Range struct{ From, To float64 }
+
+// Holds reports whether a value is in the range.
+func (r Range) Holds(x float64) bool { return x > r.From && x <= r.To }
 
 // Unfused is the small kernels around an exchange that most engines fuse with others.
 type Unfused struct {

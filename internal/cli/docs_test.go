@@ -103,6 +103,7 @@ func TestExamples(t *testing.T) {
 		"runs.csv": "model,system,engine,tp,isl,osl,concurrency,ttft_ms,tpot_ms\nLlama-3.1-70B,H100_SXM,vllm,8,1024,1024,64,350,23.5\n",
 		"steps.csv": "model,chip,gpus,engine,tp,dp,ep,precision,phase,sequences_per_rank,new_tokens_per_rank,kv_tokens_per_rank,time_ms\n" +
 			"Llama-3.1-70B,H200,8,vllm,8,1,1,fp8,decode,16,16,16000,10\n",
+		"figures.csv": "model,hardware,parallelism,concurrency_or_batch,isl,osl,metric,value,unit\nLlama-3.1-70B,H200,TP8,64,1000,1000,output_throughput,3000,tok/s\n",
 		"result.json": `{"max_concurrency": 64, "completed": 640, "total_input_tokens": 655360, "total_output_tokens": 655360, "mean_ttft_ms": 350, "mean_tpot_ms": 23.5}`,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {

@@ -1,58 +1,38 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"slices"
+	"strings"
 
-// otherWord is a flag of another tool and the flags here that replace it.
-type otherWord struct {
-	word  string
-	flags []string
-	value string // that the flag takes instead; empty: the same
-}
+	"github.com/spf13/cobra"
+)
 
-var otherWords = []otherWord{
-	{"clients", []string{"concurrency", "max-concurrency"}, ""},
-	{"num-clients", []string{"concurrency", "max-concurrency"}, ""},
-	{"users", []string{"concurrency", "max-concurrency"}, ""},
-	{"parallel", []string{"concurrency", "max-concurrency"}, ""},
-	{"qps", []string{"rate", "request-rate"}, ""},
-	{"rps", []string{"rate", "request-rate"}, ""},
+// otherWords are flags of other tools, the flags here that replace them, and the value that those
+// take instead, if it is another.
+var otherWords = []struct{ words, flags, value string }{
+	{"clients num-clients users parallel", "concurrency max-concurrency", ""},
+	{"qps rps", "rate request-rate", ""},
 	// A gamma distribution of this shape has the coefficient of variation 1/√shape.
-	{"burstiness", []string{"arrival"}, "gamma:CV, where CV is 1/√burstiness"},
-	{"num-requests", []string{"num-prompts"}, ""},
-	{"requests", []string{"num-prompts"}, ""},
-	{"input-len", []string{"isl", "random-input-len"}, ""},
-	{"input-tokens", []string{"isl", "random-input-len"}, ""},
-	{"prompt-tokens", []string{"isl", "random-input-len"}, ""},
-	{"output-len", []string{"osl", "random-output-len"}, ""},
-	{"output-tokens", []string{"osl", "random-output-len"}, ""},
-	{"max-tokens", []string{"osl", "random-output-len"}, ""},
-	{"max-new-tokens", []string{"osl", "random-output-len"}, ""},
-	{"num-gpus", []string{"gpus"}, ""},
-	{"world-size", []string{"gpus"}, ""},
-	{"gpu", []string{"system"}, ""},
-	{"device", []string{"system"}, ""},
-	{"hardware", []string{"system"}, ""},
-	{"tp-size", []string{"tp"}, ""},
-	{"pp-size", []string{"pp"}, ""},
-	{"dp-size", []string{"dp"}, ""},
-	{"ep-size", []string{"ep"}, ""},
-	{"dtype", []string{"weights"}, ""},
-	{"precision", []string{"weights"}, ""},
-	{"quantization", []string{"weights"}, ""},
-	{"kv-dtype", []string{"cache"}, ""},
-	{"max-model-len", []string{"max-context"}, ""},
-	{"context-length", []string{"max-context"}, ""},
-	{"url", []string{"base-url"}, ""},
-	{"endpoint", []string{"base-url"}, ""},
+	{"burstiness", "arrival", "gamma:CV, where CV is 1/√burstiness"},
+	{"num-requests requests", "num-prompts", ""},
+	{"input-len input-tokens prompt-tokens", "isl random-input-len", ""},
+	{"output-len output-tokens max-tokens max-new-tokens", "osl random-output-len", ""},
+	{"num-gpus world-size", "gpus", ""},
+	{"gpu device hardware", "system", ""},
+	{"tp-size", "tp", ""}, {"pp-size", "pp", ""}, {"dp-size", "dp", ""}, {"ep-size", "ep", ""},
+	{"dtype precision quantization", "weights", ""},
+	{"kv-dtype", "cache", ""},
+	{"max-model-len context-length", "max-context", ""},
+	{"url endpoint", "base-url", ""},
 }
 
 // ownFlag returns the flag, and the value if different, that a command has for another tool's word.
 func ownFlag(cmd *cobra.Command, word string) string {
 	for _, o := range otherWords {
-		if o.word != word {
+		if !slices.Contains(strings.Fields(o.words), word) {
 			continue
 		}
-		for _, name := range o.flags {
+		for name := range strings.FieldsSeq(o.flags) {
 			if cmd.Flags().Lookup(name) == nil {
 				continue
 			}

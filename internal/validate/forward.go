@@ -27,7 +27,7 @@ func Forward(ctx context.Context, name string, src io.Reader, base question.Ques
 	if _, err := e.Answer(&probe); err != nil {
 		return nil, err
 	}
-	r, err := table(ctx, name, src, []string{"kind", "model", "params", "time_ms"}, func(get func(string) string) Row {
+	r, err := predictTable(ctx, name, src, []string{"kind", "model", "params", "time_ms"}, func(get func(string) string) Row {
 		f := measured(get("time_ms"))
 		if f.Reason == "" {
 			f.Predicted, f.Trusted, f.Reason = forwardTime(e, base, get)
