@@ -85,7 +85,7 @@ func (e *Evaluator) Operators(p *plan.Plan) []Operator {
 
 // operators are those of the step that was evaluated last.
 func (e *Evaluator) operators(p *plan.Plan, est *Estimate) (out []Operator) {
-	pricer, unlimited := e.pricer(e.problem.Phase), e.unlimited()
+	pricer, unlimited, burst := e.pricer(e.problem.Phase), e.unlimited(), e.pricer(op.Decode)
 	net := collective.NewNet(e.system, e.problem.Assume.BytesPerGB)
 	ends := [PartCount]int{}
 	e.each(p, func(o *Operator) {
@@ -94,6 +94,10 @@ func (e *Evaluator) operators(p *plan.Plan, est *Estimate) (out []Operator) {
 		o.Name, o.Block, o.Peak = o.Kind.String(), blockOf(o), e.problem.peakOf(&o.Op)
 		if t := unlimited.Price(&o.Op).Time; t >= picosecond {
 			o.Static = min(o.Exposed, o.Time, t)
+		}
+		o.Burst = o.Exposed
+		if o.Class != op.Comm && o.Time > 0 {
+			o.Burst *= burst.Time(&o.Op) / o.Time
 		}
 	})
 	from := 0

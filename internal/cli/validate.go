@@ -23,7 +23,7 @@ import (
 
 func newValidate(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "validate ops|forward|steps|serving|published|requests FILE|DIR",
+		Use:   "validate ops|forward|steps|serving|published|requests|power|energy FILE|DIR",
 		Short: "Compare predictions with measurements",
 		Long: `Validate predicts every row of a table of measurements. It prints the mean, median and
 worst error by group and, by what predictions rest on, how often their bands hold the
@@ -40,11 +40,14 @@ median error with its sign.
   serving    runs of a serving engine: model, system, engine, precision, lengths,
              concurrency and parallel sizes, with the TTFT and TPOT of clients
   published  figures that others have printed: throughput, parts of a layer, exchanges
-  requests   recorded runs of an engine, every request and step of them, in a folder`,
+  requests   recorded runs of an engine, every request and step of them, in a folder
+  power      time and energy of kernels and forward passes under power limits: kind, dtype,
+             params, flops, bytes, time_us, joules, limit_w
+  energy     joules per output token of serving runs whose batches were kept full`,
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newValidateOps(s), newValidateForward(s), newValidateSteps(s), newValidateServing(s), newValidatePublished(s), newValidateRequests(s))
+	cmd.AddCommand(newValidateOps(s), newValidateForward(s), newValidateSteps(s), newValidateServing(s), newValidatePublished(s), newValidateRequests(s), newValidatePower(s), newValidateEnergy(s))
 	return cmd
 }
 

@@ -156,10 +156,12 @@ const plannedRedundant = 32
 var defaults = map[Command]func(*Question){
 	Plan:     func(q *Question) { q.Overlap, q.Redundant = AnyOverlap, plannedRedundant },
 	Forward:  func(q *Question) { q.Assume = barePass },
+	Power:    func(q *Question) { q.Assume = barePass },
 	Run:      func(q *Question) { q.Assume = assume.Reference.Name },
 	Comm:     func(q *Question) { q.Model = exchanged },
 	Requests: func(q *Question) { q.StepSource = StepSources[0] },
 
+	CalibratePower:   func(q *Question) { q.Assume = barePass },
 	CalibrateServing: func(q *Question) { q.Parts = "decode,prefill,first-token" },
 	Bench:            func(q *Question) { q.Traffic.Seed = 1 }, // as in sglang.bench_serving of 2025
 }
