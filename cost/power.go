@@ -146,6 +146,12 @@ func Under(p *hardware.Power, efforts []Effort, limit float64) Spent {
 	return at(search(p.Clock.Floor(), 1, fits))
 }
 
+// Kept is the shares of its rates that a chip keeps at a clock, of those at another.
+func Kept(p *hardware.Power, clock, of float64) (compute, memory float64) {
+	issued := p.Issue * p.Issue / (1 + p.Issue*p.Issue)
+	return clock / of, slower(issued, of) / slower(issued, clock)
+}
+
 // search is the highest clock between two that fits, or the lowest of all.
 func search(low, high float64, fits func(float64) bool) float64 {
 	const halvings = 40

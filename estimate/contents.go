@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"throughline/collective"
+	"throughline/cost"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/schedule"
@@ -15,6 +16,8 @@ type Contents struct {
 	*Detail
 	// Operators add up to the step: in their order, then what it transfers and waits for.
 	Operators []Operator
+	// Drawn is time and energy of the step on one processor; nil: not asked, or not known.
+	Drawn *cost.Spent
 	// Spans are the executions of operators, in the order in which they end.
 	Spans []schedule.Span
 

@@ -1,7 +1,10 @@
 package estimate
 
 import (
+	"cmp"
+
 	"throughline/cost"
+	"throughline/hardware"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/schedule"
@@ -10,6 +13,24 @@ import (
 // AttentionTile is the rows of a matrix tile, which the queries that share a key fill in decode
 // steps: wgmma.m64 of PTX, 16 of each of four warps before.
 const AttentionTile = 64
+
+// Draw adds what the operators of a step draw under a power limit in watts, 0 or more than that of
+// the system for that, where its power is known.
+func (c *Contents) Draw(p *hardware.Power, limit float64) {
+	if p == nil || len(c.Operators) == 0 {
+		return
+	}
+	works := Works(&c.Plan, c.Operators)
+	efforts := make([]cost.Effort, len(works))
+	for i := range works {
+		efforts[i] = works[i].Effort(p)
+	}
+	drawn := cost.Under(p, efforts, min(cmp.Or(limit, p.Limit), p.Limit))
+	c.Drawn = &drawn
+	for i := range c.Operators {
+		c.Operators[i].Joules = efforts[i].Joules(p, drawn.Clock)
+	}
+}
 
 // Works are what the operators of a step do on one processor, in their order; the last is its wait
 // for other stages, each of which runs what is under way once per step.

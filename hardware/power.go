@@ -1,6 +1,9 @@
 package hardware
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Power is what a chip draws and how its clock follows. Energies are of the full clock and voltage.
 type Power struct {
@@ -49,6 +52,14 @@ func (p *Power) LinkByte(level int) float64 {
 		return 0
 	}
 	return picojoule * p.Link[min(level, len(p.Link)-1)]
+}
+
+// Clocked is the shares of its rates that a chip keeps under a power limit, by phase of a step.
+type Clocked struct{ Compute, Memory PhaseFactor }
+
+// Kept is those shares in one of the phases.
+func (s *System) Kept(prefill bool) (compute, memory float64) {
+	return cmp.Or(s.Clocked.Compute.In(prefill), 1), cmp.Or(s.Clocked.Memory.In(prefill), 1)
 }
 
 // MeasuredPower is the origin of a block that was fitted to measured power of the chip.

@@ -4,46 +4,22 @@ import (
 	"fmt"
 
 	"throughline/cost"
-	"throughline/estimate"
 	"throughline/hardware"
+	"throughline/internal/question"
+	"throughline/internal/result"
 	"throughline/op"
 )
 
-// Energy is what a deployment draws while its clients are served, all its processors together
-// unless said.
-type Energy struct {
-	Watts  float64 // of a processor, on average
-	Idle   float64 // share of the time in which a processor waits for the host or for work
-	Output float64 // joules of an output token, what its prompt and rests take included
-	Input  float64 // joules of a prompt token in its step alone
-	Origin string  // of the power of the systems: the least certain
-}
+// origins are those of the power of systems, from certain to least certain.
+var origins = map[string]int{hardware.MeasuredPower: 0, "fitted": 1, "estimated": 2}
 
-// Spent is time and energy of a step on one processor under a power limit in watts, 0 for that of
-// the system; false where the power of the system is not known, or the step was not examined.
-func (r *Result) Spent(limit float64) (cost.Spent, bool) {
-	p := r.Problem.System.Power
-	if p == nil || len(r.Operators) == 0 {
-		return cost.Spent{}, false
-	}
-	if limit == 0 {
-		limit = p.Limit
-	}
-	works := estimate.Works(&r.Plan, r.Operators)
-	efforts := make([]cost.Effort, len(works))
-	for i := range works {
-		efforts[i] = works[i].Effort(p)
-	}
-	return cost.Under(p, efforts, limit), true
-}
-
-// Energy of an answer under a power limit, 0 for that of each system. The error says why there is
-// none.
-func (a *Answer) Energy(limit float64) (*Energy, error) {
+// energy of an answer under a power limit, 0 for that of each system; nil where nobody is served,
+// or steps do not say what they draw.
+func (a *Answer) energy(limit float64) *result.Energy {
 	if a.Seen == nil || len(a.Phases) < int(op.PhaseCount) {
-		return nil, fmt.Errorf("nobody is served")
+		return nil
 	}
-	out := &Energy{}
+	out := &result.Energy{Origin: hardware.MeasuredPower, Limit: limit}
 	d := &a.Deployment
 	idle := map[*hardware.System]float64{} // processors of a system that wait, on average
 	for i := range d.Pools {
@@ -52,19 +28,22 @@ func (a *Answer) Energy(limit float64) (*Energy, error) {
 	total := 0.0
 	for i := range a.Phases {
 		r := &a.Phases[i]
-		sys := r.Problem.System
-		spent, ok := r.Spent(limit)
-		if !ok {
-			return nil, fmt.Errorf("%s has no block `power`: its watts are not known", sys.Name)
-		}
 		pool := d.Of(r.Phase)
-		busy := min(1, a.Seen.Requests/(float64(pool.Count)*r.Estimate.Requests)) * float64(pool.Procs())
-		idle[sys] -= busy
-		total += busy * spent.Watts()
-		if r.Phase == op.Prefill {
-			out.Input = float64(r.Procs) * spent.Watts() / r.Estimate.Throughput
+		if r.Drawn == nil {
+			return nil
 		}
-		out.Origin = max(out.Origin, sys.Power.Origin) // by chance the alphabet goes from known to estimated
+		busy := min(1, a.Seen.Requests/(float64(pool.Count)*r.Estimate.Requests)) * float64(pool.Procs())
+		idle[pool.System] -= busy
+		total += busy * r.Drawn.Watts()
+		if r.Phase == op.Prefill {
+			out.Input = float64(r.Procs) * r.Drawn.Watts() / r.Estimate.Throughput
+		}
+		if p := pool.System.Power; limit == 0 {
+			out.Limit = p.Limit
+		}
+		if o := pool.System.Power.Origin; origins[o] > origins[out.Origin] {
+			out.Origin = o
+		}
 	}
 	for sys, n := range idle {
 		total += max(0, n) * sys.Power.On
@@ -72,5 +51,49 @@ func (a *Answer) Energy(limit float64) (*Energy, error) {
 	}
 	out.Watts = total / float64(d.Procs())
 	out.Output = total / (a.Seen.Requests * float64(a.Load.Lengths.Output))
+	return out
+}
+
+// limited answers again on systems whose clocks fall as far as a power limit leads them, step by
+// step of the answer without one.
+func (e *Estimator) limited(p *question.Question, free *Answer) (*Answer, error) {
+	l := *e.open(p).loaded
+	for _, sys := range []**hardware.System{&l.Prefill, &l.Decode} {
+		if (*sys).Power == nil {
+			return nil, question.OfSetting("power-limit", fmt.Errorf("%s has no block `power`, so that it is not known how clocks follow", (*sys).Name))
+		}
+	}
+	same := l.Prefill == l.Decode
+	l.Prefill = l.Prefill.Clone()
+	if l.Decode = l.Decode.Clone(); same {
+		l.Decode = l.Prefill
+	}
+	for i := range free.Phases {
+		r := &free.Phases[i]
+		sys, power, delivered := l.Decode, r.Problem.System.Power, r.Drawn.Clock
+		r.Draw(power, p.PowerLimit)
+		compute, memory := cost.Kept(power, r.Drawn.Clock, delivered)
+		if r.Phase == op.Prefill {
+			sys = l.Prefill
+			sys.Clocked.Compute.Prefill, sys.Clocked.Memory.Prefill = compute, memory
+		} else {
+			sys.Clocked.Compute.Decode, sys.Clocked.Memory.Decode = compute, memory
+		}
+	}
+	slow := newOpened(&l)
+	out, err := e.serve(slow, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := slow.steps(out, p, true); err != nil {
+		return nil, err
+	}
+	for i := range out.Phases {
+		out.Phases[i].Drawn = free.Phases[i].Drawn
+		for j := range out.Phases[i].Operators {
+			out.Phases[i].Operators[j].Joules = free.Phases[i].Operators[j].Joules
+		}
+	}
+	out.Energy = out.energy(p.PowerLimit)
 	return out, nil
 }

@@ -3,6 +3,7 @@ package validate
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"math"
 	"path"
@@ -11,6 +12,7 @@ import (
 
 	"throughline/internal/point"
 	"throughline/internal/question"
+	"throughline/internal/result"
 	"throughline/op"
 )
 
@@ -52,7 +54,7 @@ func Energy(ctx context.Context, name string, src io.Reader, q question.Question
 }
 
 // energy of one row.
-func (p *servingPredictor) energy(cell func(string) string) (*point.Energy, error) {
+func (p *servingPredictor) energy(cell func(string) string) (*result.Energy, error) {
 	run, err := p.read(cell)
 	if err != nil {
 		return nil, err
@@ -66,9 +68,9 @@ func (p *servingPredictor) energy(cell func(string) string) (*point.Energy, erro
 	if err != nil {
 		return nil, err
 	}
-	e, err := answer.Energy(0)
-	if err != nil {
-		return nil, err
+	e := answer.Energy
+	if e == nil {
+		return nil, fmt.Errorf("%s has no block `power`: its watts are not known", d.Of(op.Decode).System.Name)
 	}
 	// One processor sorts while the others wait, at the watts of any kernel and half its bandwidth.
 	sys := d.Of(op.Decode).System
