@@ -151,7 +151,7 @@ func (p *Pricer) On(s *hardware.System) error {
 		p.stepped = p.stepped || len(matrix[m].Efficiency) > 1
 	}
 	compute, bandwidth := s.Kept(p.phase == op.Prefill)
-	rate := func(tflops, calibration float64) float64 { return 1 / (tflops * as.FlopsPerTFlop * calibration * compute) }
+	rate := func(tflops, share float64) float64 { return 1 / (tflops * as.FlopsPerTFlop * share * compute) }
 	for m := range matrix {
 		p.perFlop[m] = [unitPlaces]float64{
 			op.MatrixUnit:          rate(matrix[m].TFlops, matrix[m].Calibration),

@@ -12,7 +12,7 @@ type Power struct {
 	Busy     float64            `json:"busy_W" required:"true" range:"[0,1e6]" doc:"watts that any running kernel adds, whatever it does"`
 	Limit    float64            `json:"limit_W" required:"true" range:"[1,1e6]" doc:"power limit as delivered"`
 	Held     float64            `json:"held" range:"[0.5,1]" doc:"share of a limit that load draws which the limit slows down"`
-	Burst    float64            `json:"burst_W,omitempty" range:"[0,1e6]" doc:"watts up to which kernels ran while they were measured, in bursts too short for the limit to act; absent: at the full clock"`
+	Burst    float64            `json:"burst_W,omitempty" range:"[0,1e6]" doc:"watts up to which kernels ran while they were measured, in bursts that end before the limit acts; absent: at the full clock"`
 	Clock    Clock              `json:"clock" required:"true" doc:"how clock and voltage of the multiprocessors follow each other"`
 	Flop     map[string]float64 `json:"pJ_per_flop" required:"true" nonempty:"true" keys:"float4,int4,float8,int8,float16,bfloat16,float32" range:"[0,1e6]" doc:"picojoules of an operation of the matrix unit on random numbers, by number type"`
 	Byte     float64            `json:"pJ_per_byte" required:"true" range:"[0,1e6]" doc:"picojoules of a byte of memory, read or written"`
