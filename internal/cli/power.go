@@ -17,7 +17,7 @@ import (
 )
 
 func newValidatePower(s Streams) *cobra.Command {
-	show := validation{unit: "µs, J and W"}
+	show := validation{unit: "µs, J and W", measuredOn: measuredSystem}
 	var flags *settings
 	cmd := &cobra.Command{
 		Use:   "power FILE.csv",
@@ -37,25 +37,13 @@ predicted_watts and, for a row that cannot be predicted, its reason.`,
 		Example: "  throughline validate power power.csv --system H200 --out predicted.csv",
 		Args:    oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := show.read(flags)
-			if err != nil {
-				return err
-			}
-			q.System = show.system(s, q.System)
-			sys, _, err := readSystem(s, q.System)
-			if err != nil {
-				return err
-			}
-			f, err := show.open(args[0], q.System)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			r, err := validate.Power(cmd.Context(), args[0], f, sys, q)
-			if err != nil {
-				return err
-			}
-			return show.report(cmd.Context(), s, r)
+			return show.predict(cmd.Context(), s, flags, args[0], func(ctx context.Context, name string, src io.Reader, q question.Question) (*validate.Report, error) {
+				sys, _, err := readSystem(s, q.System)
+				if err != nil {
+					return nil, err
+				}
+				return validate.Power(ctx, name, src, sys, q)
+			})
 		},
 	}
 	flags = addSettings(cmd, question.Power)
@@ -83,20 +71,7 @@ predicted_watts_per_gpu and, for a row that cannot be predicted, its reason.`,
 		Example: "  throughline validate energy energy.csv --out predicted.csv",
 		Args:    oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := show.read(flags)
-			if err != nil {
-				return err
-			}
-			f, err := show.open(args[0])
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			r, err := validate.Energy(cmd.Context(), args[0], f, q)
-			if err != nil {
-				return err
-			}
-			return show.report(cmd.Context(), s, r)
+			return show.predict(cmd.Context(), s, flags, args[0], validate.Energy)
 		},
 	}
 	flags = addSettings(cmd, question.Joules)

@@ -52,7 +52,7 @@ median error with its sign.
 }
 
 func newValidateOps(s Streams) *cobra.Command {
-	show := validation{unit: "µs"}
+	show := validation{unit: "µs", measuredOn: measuredSystem}
 	var flags *settings
 	cmd := &cobra.Command{
 		Use:     "ops FILE.csv",
@@ -60,24 +60,13 @@ func newValidateOps(s Streams) *cobra.Command {
 		Example: "  throughline validate ops ops.csv --system H200 --out predicted.csv",
 		Args:    oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := show.read(flags)
-			if err != nil {
-				return err
-			}
-			sys, _, err := readSystem(s, show.system(s, q.System))
-			if err != nil {
-				return err
-			}
-			f, err := show.open(args[0], q.System)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			r, err := validate.Ops(cmd.Context(), args[0], f, sys)
-			if err != nil {
-				return err
-			}
-			return show.report(cmd.Context(), s, r)
+			return show.predict(cmd.Context(), s, flags, args[0], func(ctx context.Context, name string, src io.Reader, q question.Question) (*validate.Report, error) {
+				sys, _, err := readSystem(s, q.System)
+				if err != nil {
+					return nil, err
+				}
+				return validate.Ops(ctx, name, src, sys)
+			})
 		},
 	}
 	flags = addSettings(cmd, question.Ops)
@@ -86,7 +75,7 @@ func newValidateOps(s Streams) *cobra.Command {
 }
 
 func newValidateForward(s Streams) *cobra.Command {
-	show := validation{unit: "ms"}
+	show := validation{unit: "ms", measuredOn: measuredSystem}
 	var flags *settings
 	cmd := &cobra.Command{
 		Use:     "forward FILE.csv",
@@ -94,21 +83,7 @@ func newValidateForward(s Streams) *cobra.Command {
 		Example: "  throughline validate forward forward.csv --system H200 --out predicted.csv",
 		Args:    oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := show.read(flags)
-			if err != nil {
-				return err
-			}
-			q.System = show.system(s, q.System)
-			f, err := show.open(args[0], q.System)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			r, err := validate.Forward(cmd.Context(), args[0], f, q)
-			if err != nil {
-				return err
-			}
-			return show.report(cmd.Context(), s, r)
+			return show.predict(cmd.Context(), s, flags, args[0], validate.Forward)
 		},
 	}
 	flags = addSettings(cmd, question.Forward)
@@ -136,20 +111,7 @@ a row that cannot be predicted, its reason.`,
 		Example: "  throughline validate steps steps.csv --out predicted.csv",
 		Args:    oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := show.read(flags)
-			if err != nil {
-				return err
-			}
-			f, err := show.open(args[0])
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			r, err := validate.Steps(cmd.Context(), args[0], f, q)
-			if err != nil {
-				return err
-			}
-			return show.report(cmd.Context(), s, r)
+			return show.predict(cmd.Context(), s, flags, args[0], validate.Steps)
 		},
 	}
 	flags = addSettings(cmd, question.Steps)
@@ -187,20 +149,7 @@ Their lengths are those of the file: fixed, unless it says how they are spread.`
   throughline validate serving serving.csv --by-simulation`,
 		Args: oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			q, err := show.read(flags)
-			if err != nil {
-				return err
-			}
-			f, err := show.open(args[0], q.System, q.Distribution)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			r, err := validate.Serving(cmd.Context(), args[0], f, q)
-			if err != nil {
-				return err
-			}
-			return show.report(cmd.Context(), s, r)
+			return show.predict(cmd.Context(), s, flags, args[0], validate.Serving)
 		},
 	}
 	flags = addSettings(cmd, question.Serving)
@@ -220,6 +169,8 @@ type validation struct {
 	table    string // that is read
 	unit     string // of its figures
 	runs     bool   // the table may be a result file
+	// measuredOn is the system of tables that name none, unless a flag does; empty: rows name it.
+	measuredOn string
 }
 
 func (v *validation) flags(cmd *cobra.Command, path string) {
@@ -236,13 +187,26 @@ func (v *validation) read(flags *settings) (question.Question, error) {
 // measuredSystem is the system that most of this project was measured on.
 const measuredSystem = "H200"
 
-// system is the one that a flag names or, without, the one that was measured most.
-func (v *validation) system(s Streams, name string) string {
-	if name != "" {
-		return name
+// predict predicts the rows of a table and reports them.
+func (v *validation) predict(ctx context.Context, s Streams, flags *settings, name string, predicted func(context.Context, string, io.Reader, question.Question) (*validate.Report, error)) error {
+	q, err := v.read(flags)
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(s.Err, "predicting for %s; --system names another system\n", measuredSystem)
-	return measuredSystem
+	if q.System == "" && v.measuredOn != "" {
+		q.System = v.measuredOn
+		fmt.Fprintf(s.Err, "predicting for %s; --system names another system\n", q.System)
+	}
+	f, err := v.open(name, q.System, q.Distribution)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r, err := predicted(ctx, name, f, q)
+	if err != nil {
+		return err
+	}
+	return v.report(ctx, s, r)
 }
 
 // open opens the table once the answer is known to be showable; others are further input files.
