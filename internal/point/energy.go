@@ -55,14 +55,34 @@ func (a *Answer) energy(limit float64) *result.Energy {
 }
 
 // limited answers again on systems whose clocks fall as far as a power limit leads them, step by
-// step of the answer without one.
-func (e *Estimator) limited(p *question.Question, free *Answer) (*Answer, error) {
-	l := *e.open(p).loaded
-	for _, sys := range []**hardware.System{&l.Prefill, &l.Decode} {
-		if (*sys).Power == nil {
-			return nil, question.OfSetting("power-limit", fmt.Errorf("%s has no block `power`, so that it is not known how clocks follow", (*sys).Name))
+// step of the answer without one. The first of several limits is the answer.
+func (e *Estimator) limited(p *question.Question, free *Answer, limits []float64) (*Answer, error) {
+	var delivered []float64 // clocks
+	for i := range free.Phases {
+		r := &free.Phases[i]
+		if r.Drawn == nil {
+			return nil, question.OfSetting("power-limit", fmt.Errorf("%s has no block `power`, so that it is not known how clocks follow", r.Problem.System.Name))
 		}
+		delivered = append(delivered, r.Drawn.Clock)
 	}
+	var out []Answer
+	for _, limit := range limits {
+		a, err := e.under(p, free, delivered, limit)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, *a)
+	}
+	first := out[0]
+	if len(out) > 1 {
+		first.Limited = out
+	}
+	return &first, nil
+}
+
+// under is the answer under one limit, where steps run at some clocks without.
+func (e *Estimator) under(p *question.Question, free *Answer, delivered []float64, limit float64) (*Answer, error) {
+	l := *e.open(p).loaded
 	same := l.Prefill == l.Decode
 	l.Prefill = l.Prefill.Clone()
 	if l.Decode = l.Decode.Clone(); same {
@@ -70,14 +90,14 @@ func (e *Estimator) limited(p *question.Question, free *Answer) (*Answer, error)
 	}
 	for i := range free.Phases {
 		r := &free.Phases[i]
-		sys, power, delivered := l.Decode, r.Problem.System.Power, r.Drawn.Clock
-		r.Draw(power, p.PowerLimit)
-		compute, memory := cost.Kept(power, r.Drawn.Clock, delivered)
+		r.Draw(r.Problem.System.Power, limit)
+		compute, memory := cost.Kept(r.Problem.System.Power, r.Drawn.Clock, delivered[i])
 		if r.Phase == op.Prefill {
-			sys = l.Prefill
-			sys.Clocked.Compute.Prefill, sys.Clocked.Memory.Prefill = compute, memory
+			c := &l.Prefill.Clocked
+			c.Compute.Prefill, c.Memory.Prefill = compute, memory
 		} else {
-			sys.Clocked.Compute.Decode, sys.Clocked.Memory.Decode = compute, memory
+			c := &l.Decode.Clocked
+			c.Compute.Decode, c.Memory.Decode = compute, memory
 		}
 	}
 	slow := newOpened(&l)
@@ -94,6 +114,6 @@ func (e *Estimator) limited(p *question.Question, free *Answer) (*Answer, error)
 			out.Phases[i].Operators[j].Joules = free.Phases[i].Operators[j].Joules
 		}
 	}
-	out.Energy = out.energy(p.PowerLimit)
+	out.Energy = out.energy(limit)
 	return out, nil
 }

@@ -2,6 +2,7 @@ package point
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,7 +14,10 @@ import (
 func askLimit(t *testing.T, system string, limit float64) (*Answer, error) {
 	t.Helper()
 	q := question.Default()
-	q.Model, q.System, q.Engine, q.Concurrency, q.Input, q.Output, q.PowerLimit = "Llama-3.1-8B", system, "vllm", 64, 1024, 1024, limit
+	q.Model, q.System, q.Engine, q.Concurrency, q.Input, q.Output = "Llama-3.1-8B", system, "vllm", 64, 1024, 1024
+	if limit > 0 {
+		q.PowerLimit = strconv.FormatFloat(limit, 'g', -1, 64) + "W"
+	}
 	return NewExaminer().Answer(&q)
 }
 
@@ -78,6 +82,27 @@ func TestEnergyAddsUp(t *testing.T) {
 	tokens := a.Seen.Requests * float64(a.Load.Lengths.Output)
 	if got := a.Energy.Watts * float64(a.Deployment.Procs()) / tokens; math.Abs(got/a.Energy.Output-1) > 1e-9 {
 		t.Errorf("%g J per token, %g W of all processors per token and second", a.Energy.Output, got)
+	}
+}
+
+// TestSeveralLimits: each is answered as by itself, and the first is the answer. Fewer watts take less energy before they take more.
+func TestSeveralLimits(t *testing.T) {
+	q := question.Default()
+	q.Model, q.System, q.Engine, q.Concurrency, q.PowerLimit = "Llama-3.1-8B", "H200", "vllm", 64, "600W,400,200"
+	q.Input, q.Output = 1024, 1024
+	a, err := NewExaminer().Answer(&q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := askLimit(t, "H200", 400)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Limited) != 3 || *a.Seen != *a.Limited[0].Seen || *a.Limited[1].Seen != *alone.Seen || *a.Limited[1].Energy != *alone.Energy {
+		t.Fatalf("%d answers", len(a.Limited))
+	}
+	if j := func(i int) float64 { return a.Limited[i].Energy.Output }; j(1) >= j(0) || j(1) >= j(2) {
+		t.Errorf("%g, %g and %g J per token", j(0), j(1), j(2))
 	}
 }
 

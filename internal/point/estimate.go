@@ -30,6 +30,8 @@ type Answer struct {
 	Phases     []Result            // bare steps
 	Loaded     *question.Loaded    // the files
 	Predictor  *serving.Predictor  // of what clients see; nil where nobody is served
+	// Limited are the answers under each of several power limits, the first of which is this.
+	Limited []Answer
 	// Record holds the full answer. Its remark is about the engine, or why clients are not served.
 	*result.Record
 }
@@ -150,10 +152,11 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.open(p).steps(out, p, e.examines || p.PowerLimit > 0); err != nil || p.PowerLimit == 0 {
+	limits := p.PowerLimits()
+	if err := e.open(p).steps(out, p, e.examines || len(limits) > 0); err != nil || len(limits) == 0 {
 		return out, err
 	}
-	return e.limited(p, out)
+	return e.limited(p, out, limits)
 }
 
 // Serve is the same without bare steps, and without a power limit.

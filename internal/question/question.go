@@ -61,9 +61,9 @@ type Fixed struct {
 	// Plans of two pools, in words; an empty one is what the numbers above say.
 	PrefillPlan, DecodePlan string
 
-	Redundant, Drafts int     // in a search: tried up to this number
-	PowerLimit        float64 // watts of a processor; 0: as delivered
-	Overlap           string  // of the exchange between experts, by name; empty: off; in a search also AnyOverlap
+	Redundant, Drafts int    // in a search: tried up to this number
+	PowerLimit        string // watts of a processor, or a list of such limits; empty: as delivered
+	Overlap           string // of the exchange between experts, by name; empty: off; in a search also AnyOverlap
 }
 
 // Search is what a search of the best deployment needs.

@@ -292,9 +292,6 @@ func (s *Setting) parse(text string) (float64, error) {
 	if s.isTime() {
 		read, what = func(text string, _ int) (float64, error) { return workload.ParseTime(text, s.Unit) }, "a time like 2s, 50ms or 300us, or a number of "+s.Unit
 	}
-	if s.Unit == watts {
-		text, what = strings.TrimSpace(strings.TrimSuffix(text, watts)), "a number of watts like 500 or 500W"
-	}
 	x, err := read(text, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange) && s.Infinite: // no one means inf by it
@@ -310,9 +307,6 @@ const (
 	milliseconds = "ms"
 	seconds      = "s"
 )
-
-// watts may be written behind a number of them.
-const watts = "W"
 
 // check reports a value that is out of bounds or not a choice; missing values pass.
 func (s *Setting) check(q *Question) error {

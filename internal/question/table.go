@@ -162,8 +162,8 @@ var ofDeployments = []Setting{
 		Doc: "GPUs of one kind, SYSTEM:GPUS, in place of system and gpus; may be repeated. What each does is searched, unless it is said: prefill=SYSTEM:GPUS, decode=SYSTEM:GPUS",
 		Ref: func(q *Question) any { return &q.Fleet }},
 
-	{Name: "power-limit", For: Estimate | Explain, Low: 1, High: mostWatts, Optional: true, Unit: watts,
-		Doc: "power limit of a GPU in watts, under which clocks fall, where the system has a block power (default: as delivered)",
+	{Name: "power-limit", For: Estimate | Explain, List: Text, Unit: "W", Check: func(word string) error { _, err := parseWatts(word); return err },
+		Doc: "power limit of a GPU in watts, such as 500W, under which clocks fall, where the system has a block power; several, with commas between them, are compared (default: as delivered)",
 		Ref: func(q *Question) any { return &q.PowerLimit }},
 	{Name: "tp", Aliases: []string{"tensor-parallel-size"}, For: Deployed, Low: 1, High: mostParts,
 		Doc: "tensor parallel size",

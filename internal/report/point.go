@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"throughline/deploy"
 	"throughline/engine"
@@ -112,8 +113,36 @@ func WritePoint(w io.Writer, v table.View, a *point.Answer) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s%s\n", head(a, r, v), t.Render(v))
+	_, err := fmt.Fprintf(w, "%s%s\n%s", head(a, r, v), t.Render(v), limits(a, v))
 	return err
+}
+
+// limits is a table of the answers under several power limits; empty where one is asked for.
+func limits(a *point.Answer, v table.View) string {
+	if len(a.Limited) == 0 {
+		return ""
+	}
+	var columns []table.Column[*point.Answer]
+	for _, k := range limitKeys(a) {
+		value := result.In(k.field, k.unit)
+		columns = append(columns, table.Column[*point.Answer]{Title: strings.ReplaceAll(k.key, "_", " "), Kind: table.Number, Digits: 4, Value: func(a *point.Answer) any { return value(a.Record) }})
+	}
+	return "\nUnder each power limit\n" + table.Of(columns, a.Limited).Render(v) + "\n"
+}
+
+// limitKeys are those of an answer under one of several power limits: what clients see, or a step.
+func limitKeys(a *point.Answer) layout {
+	if a.Energy != nil {
+		return layout{
+			{key: "power_limit_w", field: "power_limit(W)"}, {key: "ttft_ms", field: "TTFT(s)", unit: result.Millis}, {key: "tpot_ms", field: "TPOT(s)", unit: result.Millis},
+			{key: "tokens_per_s_per_card", field: "tokens_per_card"}, {key: "watts_per_gpu", field: "watts_per_gpu"}, {key: "joules_per_output_token", field: "joules_per_output_token"},
+		}
+	}
+	of := result.Prefix(a.Phases[0].Phase)
+	return layout{
+		{key: "watts", field: of + "step_watts"}, {key: "clock_percent", field: of + "step_clock(%)"}, {key: "step_ms", field: of + "step(s)", unit: result.Millis},
+		{key: "joules", field: of + "step_joules"},
+	}
 }
 
 // head returns the first lines of a point: what was estimated, what clients see, and remarks.
@@ -246,6 +275,13 @@ func pointOf(a *point.Answer, more ...column) any {
 	for i := range a.Phases {
 		phase := a.Phases[i].Phase
 		out = append(out, keyValue(point.PhaseName(phase), object(phaseKeys.columns(result.Prefix(phase)), r)))
+	}
+	if len(a.Limited) > 0 {
+		var list []any
+		for i := range a.Limited {
+			list = append(list, object(limitKeys(a).columns(""), a.Limited[i].Record))
+		}
+		out = append(out, keyValue("power_limits", list))
 	}
 	return object(append(out, more...), r)
 }
