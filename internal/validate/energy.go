@@ -103,8 +103,9 @@ func energyCells(get func(string) string) func(string) string {
 		"isl": cmp.Or(get("isl"), strconv.Itoa(prompt)), "osl": whole(get("osl_mean")), "concurrency": whole(cmp.Or(get("avg_batch"), get("max_batch"))),
 		"precision": cmp.Or(get("precision"), "bf16"), "tpot_ms": "",
 	}
-	if ep := get("ep"); ep != "" && ep != "1" && get("tp") == "1" && cmp.Or(get("dp"), "1") == "1" {
-		cells["tp"] = get("num_gpus") // vLLM spreads experts over its tensor-parallel ranks
+	spread := cmp.Or(get("ep"), "1") != "1" && get("tp") == "1" // by vLLM, over its tensor-parallel ranks
+	if alone := cmp.Or(get("dp"), "1") == "1"; alone && (spread || get("tp") == "") {
+		cells["tp"] = get("num_gpus")
 	}
 	return func(column string) string {
 		if text, ok := cells[column]; ok {

@@ -285,7 +285,7 @@ func powerLoss(p *hardware.Power, rows []powerRow, v, from []float64) float64 {
 		}
 		n++
 	}
-	sum /= n
+	sum /= max(1, n) // of a table with one kind of loads, none is left beside it
 	for i := range v {
 		sum += loyalty * math.Abs(math.Log(v[i]/from[i]))
 	}
@@ -308,7 +308,7 @@ func descend(v, low, high []float64, f func([]float64) float64) {
 				v[i] = kept
 			}
 		}
-		if best > before-1e-6 {
+		if !(best < before-1e-6) {
 			step /= 2
 		}
 	}
