@@ -142,8 +142,8 @@ func (p *Pricer) On(s *hardware.System) error {
 		p.shapes[m] = [op.UnitCount]hardware.ShapeTable{op.MatrixUnit: matrix[m].Efficiency, op.AttentionMatrixUnit: attention.Efficiency, op.IndexUnit: index.Efficiency, op.WideUnit: full.Efficiency}
 		p.stepped = p.stepped || len(matrix[m].Efficiency) > 1
 	}
-
-	rate := func(tflops, calibration float64) float64 { return 1 / (tflops * as.FlopsPerTFlop * calibration) }
+	compute, bandwidth := s.Kept(p.phase == op.Prefill)
+	rate := func(tflops, share float64) float64 { return 1 / (tflops * as.FlopsPerTFlop * share * compute) }
 	for m := range matrix {
 		p.perFlop[m] = [unitPlaces]float64{
 			op.MatrixUnit:          rate(matrix[m].TFlops, matrix[m].Calibration),
@@ -153,7 +153,7 @@ func (p *Pricer) On(s *hardware.System) error {
 			op.WideUnit:            rate(full.TFlops, full.Calibration),
 		}
 	}
-	perByte := 1 / (s.Memory.GBps * as.BytesPerGB * s.Memory.Calibration)
+	perByte := 1 / (s.Memory.GBps * as.BytesPerGB * s.Memory.Calibration * bandwidth)
 	if !p.stepped {
 		// Tables of one row are constants, and belong to the rates.
 		for m := range matrix {

@@ -57,11 +57,11 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 		k.bind(prec, engine)
 	}
 	// On the chip measured, clocks are lower through a long prefill, which memory does not feel.
-	sustained := 1.0
+	sustained, bandwidth := s.Kept(phase == op.Prefill)
 	if phase == op.Prefill && set.Sustained > 0 && set.System == s.Name {
-		sustained = set.Sustained
+		sustained *= set.Sustained
 	}
-	perByte := 1 / (s.Memory.GBps * bytesPerGB)
+	perByte := 1 / (s.Memory.GBps * bytesPerGB * bandwidth)
 	pace := func(numberType string, kind kernel.Kind) kernel.Pace {
 		return kernel.Pace{Flop: 1 / (s.Matrix[numberType].TFlops * flopsPerTFlop * sustained), Byte: perByte * s.Borrowed.BytePace(kind)}
 	}

@@ -610,7 +610,7 @@ func TestEarlier(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"sglang@9": `no earlier version "9" of SGLang: known are "0.4", "0.4.6", "0.4.8", "0.5.10", "0.5.14"`, "vllm@0.4": `no earlier version "0.4" of vLLM: known are "0.16", "0.20", "0.9"`, "trtllm@0.4": `of TensorRT-LLM: none is known`, "slang@0.4": "sglang",
+		"sglang@9": `no earlier version "9" of SGLang: known are "0.4", "0.4.6", "0.4.8", "0.5.10", "0.5.14"`, "vllm@0.4": `no earlier version "0.4" of vLLM: known are "0.16", "0.20", "0.5", "0.9"`, "trtllm@0.4": `of TensorRT-LLM: none is known`, "slang@0.4": "sglang",
 	} {
 		if _, err := Find(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"throughline/collective"
+	"throughline/cost"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/schedule"
@@ -15,6 +16,8 @@ type Contents struct {
 	*Detail
 	// Operators add up to the step: in their order, then what it transfers and waits for.
 	Operators []Operator
+	// Drawn is time and energy of the step on one processor; nil: not asked, or not known.
+	Drawn *cost.Spent
 	// Spans are the executions of operators, in the order in which they end.
 	Spans []schedule.Span
 
@@ -85,7 +88,7 @@ func (e *Evaluator) Operators(p *plan.Plan) []Operator {
 
 // operators are those of the step that was evaluated last.
 func (e *Evaluator) operators(p *plan.Plan, est *Estimate) (out []Operator) {
-	pricer, unlimited := e.pricer(e.problem.Phase), e.unlimited()
+	pricer, unlimited, burst := e.pricer(e.problem.Phase), e.unlimited(), e.pricer(op.Decode)
 	net := collective.NewNet(e.system, e.problem.Assume.BytesPerGB)
 	ends := [PartCount]int{}
 	e.each(p, func(o *Operator) {
@@ -94,6 +97,10 @@ func (e *Evaluator) operators(p *plan.Plan, est *Estimate) (out []Operator) {
 		o.Name, o.Block, o.Peak = o.Kind.String(), blockOf(o), e.problem.peakOf(&o.Op)
 		if t := unlimited.Price(&o.Op).Time; t >= picosecond {
 			o.Static = min(o.Exposed, o.Time, t)
+		}
+		o.Burst = o.Exposed
+		if o.Class != op.Comm && o.Time > 0 {
+			o.Burst *= burst.Time(&o.Op) / o.Time
 		}
 	})
 	from := 0

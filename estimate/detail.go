@@ -156,28 +156,12 @@ func (e *Evaluator) each(p *plan.Plan, visit func(*Operator)) {
 	}
 }
 
-// beyond speeds up everything that has a rate: a second of work takes a picosecond.
-const (
-	beyond     = 1e12
-	picosecond = 1e-12
-)
+// picosecond is less than any kernel takes.
+const picosecond = 1e-12
 
 // unlimited prices operators at rates beyond any limit: what remains is static.
 func (e *Evaluator) unlimited() *cost.Pricer {
-	s := e.system.Clone()
-	for t, rate := range s.Matrix {
-		rate.TFlops *= beyond
-		s.Matrix[t] = rate
-	}
-	for t, rate := range s.Vector {
-		rate.TFlops *= beyond
-		s.Vector[t] = rate
-	}
-	s.Memory.GBps *= beyond
-	for i := range s.Networks {
-		s.Networks[i].Bandwidth *= beyond
-	}
-	pricer, err := cost.NewPricer(s, &e.problem.Precision, e.problem.Assume, e.problem.Phase)
+	pricer, err := cost.NewPricer(e.system.Unlimited(), &e.problem.Precision, e.problem.Assume, e.problem.Phase)
 	if err != nil {
 		panic(err) // the system itself had all rates
 	}

@@ -27,6 +27,8 @@ type Operator struct {
 	Times   float64 // executions in a step, one after another
 	Exposed float64 // what an execution adds to the step; of overlapping exchanges, on average
 	Static  float64 // the part of Exposed that no faster unit, memory or network would shorten: launches, floors of kernels, hops
+	Burst   float64 // Exposed where clocks do not fall, as kernels are measured
+	Joules  float64 // of all executions on one processor; 0: not asked, or not known
 	Share   float64 // of the step, all executions together
 	Levels  []int   // network levels of a communication
 

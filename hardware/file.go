@@ -59,6 +59,7 @@ type File struct {
 	Mem1        memoryFile            `json:"mem1" required:"true" doc:"device memory"`
 	Mem2        *memory2File          `json:"mem2" doc:"second memory tier"`
 	Mode        string                `json:"processing_mode" enum:"roofline,no_overlap" doc:"roofline: an operator takes the longer of compute and memory time; no_overlap: their sum"`
+	Power       *Power                `json:"power" doc:"what the chip draws, and how its clock follows a power limit; absent: no watts are predicted"`
 	Networks    []networkFile         `json:"networks" required:"true" nonempty:"true" doc:"interconnect levels, innermost first"`
 	ProcsPerNPU int                   `json:"procs_per_npu" range:"[1,1000000]" doc:"processors on one card"`
 	Overlap     *float64              `json:"collective_overlap" range:"[0,1]" doc:"share of every collective hidden behind computation; default 1 for type \"sow\", else 0"`

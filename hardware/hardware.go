@@ -25,6 +25,8 @@ type System struct {
 	Memory2    *SecondMemory // nil: the chip has one tier
 	Mode       ProcessingMode
 	Networks   []Network // from the innermost level to the outermost
+	Power      *Power    // nil: not known
+	Clocked    Clocked   // under a power limit; zero: as delivered
 	// ProcsPerNPU is how many processors make one card, for results per card.
 	ProcsPerNPU int
 	// CollectiveOverlap is the share of every collective that is hidden behind computation.

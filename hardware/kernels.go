@@ -84,16 +84,21 @@ func (s *System) Has(set *kernel.Set) bool {
 }
 
 // WithKernels replaces the kernels of a system file and leaves the rest as written.
-func WithKernels(file []byte, set *kernel.Set) ([]byte, error) {
+func WithKernels(file []byte, set *kernel.Set) ([]byte, error) { return with(file, "kernels", set) }
+
+// WithPower replaces the power of a system file and leaves the rest as written.
+func WithPower(file []byte, p *Power) ([]byte, error) { return with(file, "power", p) }
+
+func with(file []byte, key string, value any) ([]byte, error) {
 	v, err := hujson.Parse(file)
 	if err != nil {
 		return nil, err
 	}
 	patch, err := json.Marshal([]struct {
-		Op    string      `json:"op"`
-		Path  string      `json:"path"`
-		Value *kernel.Set `json:"value"`
-	}{{"add", "/kernels", set}})
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value"`
+	}{{"add", "/" + key, value}})
 	if err != nil {
 		return nil, err
 	}

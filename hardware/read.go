@@ -15,9 +15,9 @@ type reader struct{ doc *document.File }
 func (r reader) system(f *File) *System {
 	s := &System{
 		Name: f.Name, Type: f.Type, Maker: f.Maker, Units: f.Units, Indexing: f.Indexing, Generation: f.Generation, Formats: f.Formats, ProcsPerNPU: f.ProcsPerNPU, Kernels: f.Kernels.set, Borrowed: f.borrowed(),
-		ExchangeRemark: f.Remark,
-		Matrix:         make(map[string]MatrixEngine, len(f.Matrix)),
-		Vector:         make(map[string]VectorEngine, len(f.Vector)),
+		ExchangeRemark: f.Remark, Power: f.Power,
+		Matrix: make(map[string]MatrixEngine, len(f.Matrix)),
+		Vector: make(map[string]VectorEngine, len(f.Vector)),
 		Memory: Memory{
 			GiB: f.Mem1.GiB, GBps: f.Mem1.GBps, Calibration: f.Mem1.Calibration,
 			Efficiency: r.sizes("mem1.MB_efficiency", f.Mem1.Efficiency),

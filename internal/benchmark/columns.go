@@ -253,8 +253,10 @@ func (r Row) backend() string {
 
 // documented holds engine versions, by source, that rows omit but their documents give. vllm-ascend
 // documents v0.20.2rc1 (docs/source/tutorials/models/Kimi-K2-Thinking.md). The runs of
-// llm-d-benchmark are of 2025-05-11 to 2025-05-13, between vLLM 0.8.5 and 0.9.0.
+// llm-d-benchmark are of 2025-05-11 to 2025-05-13, between vLLM 0.8.5 and 0.9.0. ML.ENERGY ran
+// 0.5.4, then 0.11.1, synchronous as 0.9 unless a server is told otherwise.
 var documented = map[string]string{
+	"ML.ENERGY leaderboard v2": "@0.5", "ML.ENERGY Benchmark 3.0 leaderboard": "@0.9",
 	"vllm-ascend docs": "@0.20", "llm-d-benchmark collected exp-3": "@0.9", "llm-d-benchmark collected exp-7": "@0.9",
 }
 

@@ -40,7 +40,8 @@ of other projects. Some of those tell their shapes by their paths, such as
 It reports the errors before and after: on the rows that were fitted, and on whole
 shapes that were held out. Rows that contradict each other are named and left out.
 
-"throughline calibrate serving" starts from measured runs of a deployment instead.`,
+"throughline calibrate serving" starts from measured runs of a deployment instead,
+"throughline calibrate power" from measured energy.`,
 		Example: "  throughline calibrate --system H200 --measurements ops.csv --sustained 0.9 -o my_h200.json",
 		Args:    onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,7 +53,7 @@ shapes that were held out. Rows that contradict each other are named and left ou
 			return c.run(cmd.Context(), s)
 		},
 	}
-	cmd.AddCommand(newCalibrateServing(s))
+	cmd.AddCommand(newCalibrateServing(s), newCalibratePower(s))
 	flags = addSettings(cmd, question.Calibrate)
 	addOutputs(cmd, "calibrate", map[string]any{"output": &c.out, "force": &c.force, "wide": &c.view.wide})
 	return cmd

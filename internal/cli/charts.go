@@ -42,7 +42,7 @@ const defaultSize = "900x500"
 var chartKinds = map[string][]string{
 	"explain": picture.Names(picture.StepKinds), "plan": picture.Names(picture.PlanKinds), "simulate": picture.Names(picture.LoadKinds), "run": picture.Names(picture.RunKinds),
 	"validate ops": picture.Names(picture.MeasuredKinds), "validate forward": picture.Names(picture.MeasuredKinds), "validate steps": picture.Names(picture.MeasuredKinds),
-	"validate serving": picture.Names(picture.MeasuredKinds), "validate published": picture.Names(picture.MeasuredKinds),
+	"validate power": picture.Names(picture.MeasuredKinds), "validate energy": picture.Names(picture.MeasuredKinds), "validate serving": picture.Names(picture.MeasuredKinds), "validate published": picture.Names(picture.MeasuredKinds),
 }
 
 // chartDocs returns the help of --chart by command.

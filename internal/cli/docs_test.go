@@ -104,6 +104,9 @@ func TestExamples(t *testing.T) {
 		"steps.csv": "model,chip,gpus,engine,tp,dp,ep,precision,phase,sequences_per_rank,new_tokens_per_rank,kv_tokens_per_rank,time_ms\n" +
 			"Llama-3.1-70B,H200,8,vllm,8,1,1,fp8,decode,16,16,16000,10\n",
 		"figures.csv": "model,hardware,parallelism,concurrency_or_batch,isl,osl,metric,value,unit\nLlama-3.1-70B,H200,TP8,64,1000,1000,output_throughput,3000,tok/s\n",
+		"power.csv": "kind,dtype,params,flops,bytes,time_us,joules,limit_w\n" +
+			"gemm,bf16,m=16384;n=8192;k=8192,2199023255552,671088640,3409,2.34,700\nidle,,state=before,0,0,1e6,80,700\n",
+		"energy.csv":  "model,system,num_gpus,task,osl_mean,max_batch,joules_per_output_token\nQwen/Qwen3-14B,h100,1,gpqa,6930,8,0.874\n",
 		"result.json": `{"max_concurrency": 64, "completed": 640, "total_input_tokens": 655360, "total_output_tokens": 655360, "mean_ttft_ms": 350, "mean_tpot_ms": 23.5}`,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {

@@ -43,6 +43,9 @@ func minimal(t *testing.T) map[question.Command][]string {
 		question.Scenario:  {"../../configs/gpt2_scenario.json"},
 		question.Import:    {file("config.json", "{}")},
 
+		question.Power:            {file("power.csv", "kind,dtype,params,flops,bytes,time_us,joules,limit_w\n")},
+		question.Joules:           {file("energy.csv", "model,system,num_gpus,task,osl_mean,max_batch,joules_per_output_token\n")},
+		question.CalibratePower:   {file("power.csv", "kind,dtype,params,flops,bytes,time_us,joules,limit_w\n"), "--system", "H200"},
 		question.CalibrateServing: {file("runs.csv", "model_path,system\n")},
 		question.Bench:            {"--base-url", "http://127.0.0.1:1"},
 		question.Matrix:           {"-c", file("matrix.yaml", "clients: [{name: c, command: 'true'}]\n"), "-o", filepath.Join(dir, "results")},

@@ -46,11 +46,11 @@ var outputFlags = []outputFlag{
 	{name: "markdown", doc: "print tables as Markdown"},
 	{name: "chart", doc: "draw charts, each command those it has", words: func(path string) []string { return chartKinds[path] }, docs: chartDocs()},
 	{name: "output", short: "o", doc: "file of the results", docs: map[string]string{
-		"estimate": "write the results of --points to this file instead of standard output", "calibrate": "file of the calibrated system (required)", "calibrate serving": "file of what the runs correct",
+		"estimate": "write the results of --points to this file instead of standard output", "calibrate": "file of the calibrated system (required)", "calibrate serving": "file of what the runs correct", "calibrate power": "file of the system with its power",
 		"models import": "write to this file instead of standard output", "run": "folder of the results, instead of the one the file names",
 		"matrix":  "folder of the results, logs and the state (required)",
 		"explain": chartFileDoc, "plan": chartFileDoc, "simulate": chartFileDoc,
-		"validate ops": chartFileDoc, "validate forward": chartFileDoc, "validate steps": chartFileDoc, "validate serving": chartFileDoc, "validate published": chartFileDoc}},
+		"validate ops": chartFileDoc, "validate forward": chartFileDoc, "validate steps": chartFileDoc, "validate serving": chartFileDoc, "validate published": chartFileDoc, "validate power": chartFileDoc, "validate energy": chartFileDoc}},
 	{name: "size", initial: defaultSize, doc: "size of charts, width x height", needs: []string{"chart"}},
 	{name: "theme", initial: themes[0], words: func(string) []string { return themes }, doc: "colours of charts: light, dark, or auto: as the viewer of an SVG prefers", needs: []string{"chart"}},
 	{name: "html", doc: "write a report with tables and charts to this file, which needs no other"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"throughline/hardware"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/picture"
@@ -56,17 +57,20 @@ type validatedTable struct {
 	example     string // behind the command
 	unit        string // of its figures
 	of          question.Command
-	// predict is nil for kernels.
+	// Either of them answers the rows: the second on one system, which is read before.
 	predict  func(context.Context, string, io.Reader, question.Question) (*validate.Report, error)
-	onSystem bool // all rows are of one system
+	onSystem func(context.Context, string, io.Reader, *hardware.System, question.Question) (*validate.Report, error)
+	measured bool // the table names no system
 	runs     bool // the table may be a result file
 }
 
 var validations = []validatedTable{
 	{name: "ops", files: "FILE.csv", short: "Predict measured kernels", example: "ops.csv --system H200 --out predicted.csv",
-		unit: "µs", of: question.Ops, onSystem: true},
+		unit: "µs", of: question.Ops, measured: true, onSystem: func(ctx context.Context, name string, src io.Reader, sys *hardware.System, _ question.Question) (*validate.Report, error) {
+			return validate.Ops(ctx, name, src, sys)
+		}},
 	{name: "forward", files: "FILE.csv", short: "Predict measured forward passes", example: "forward.csv --system H200 --out predicted.csv",
-		unit: "ms", of: question.Forward, predict: validate.Forward, onSystem: true},
+		unit: "ms", of: question.Forward, measured: true, predict: validate.Forward},
 	{name: "steps", files: "FILE.csv", short: "Predict measured steps of serving engines", example: "steps.csv --out predicted.csv",
 		unit: "ms", of: question.Steps, predict: validate.Steps,
 		long: `Steps predicts every row of a table of single steps of serving engines, as their hosts
@@ -119,6 +123,33 @@ times in s, ms or us. Metrics:
 
 Throughputs of prefill and decode are those of bare steps. --out writes the table with
 predicted, error_percent and reason.`},
+	{name: "power", files: "FILE.csv", short: "Predict measured time and energy under power limits", example: "power.csv --system H200 --out predicted.csv",
+		unit: "µs, J and W", of: question.Power, measured: true, onSystem: validate.Power,
+		long: `Power predicts time, joules and watts of every row of a table of loads that ran over and
+over on one GPU, by the block "power" of its system. Columns:
+
+  kind, dtype, params, flops, bytes, time_us, joules, limit_w (empty: that of the system)
+
+Kinds are those of kernels (gemm m,n,k; attn_prefill, attn_decode b,s,hq,hk,d; copy,
+read, silu_mul, host_to_device by their bytes), prefill and decode (model, b sequences of
+s tokens; a model called NAME-tp8-rank is one rank of a group) and idle (state=before:
+at rest; state=after: clocks still up). data=zeros multiplies zeros, where=cache moves
+nothing through memory; duty=0.5 rests half of the time: its joules are those of the
+row's own time. --out writes the table with predicted_time_us, predicted_joules,
+predicted_watts and, for a row that cannot be predicted, its reason.`},
+	{name: "energy", files: "FILE.csv", short: "Predict measured energy of serving runs", example: "energy.csv --out predicted.csv",
+		unit: "J and W", of: question.Joules, predict: validate.Energy,
+		long: `Energy predicts joules per output token and watts per GPU of serving runs whose batches
+were kept full, as those of ML.ENERGY. Columns:
+
+  model, system, num_gpus, task, osl_mean, max_batch, joules_per_output_token
+  and, where there are such: avg_batch, isl, precision (default bf16), framework, version,
+  tp, dp, ep, pp, avg_power_w_per_gpu
+
+Without isl, prompts have a length that is assumed for the task: chat and lm-arena-chat
+100 tokens, code 150, gpqa 300, sourcegraph-fim 1000, image-chat 1300, video-chat 5000,
+others 300. --out writes the table with predicted_joules_per_output_token,
+predicted_watts_per_gpu and, for a row that cannot be predicted, its reason.`},
 }
 
 func newValidateTable(s Streams, t *validatedTable) *cobra.Command {
@@ -135,7 +166,7 @@ func newValidateTable(s Streams, t *validatedTable) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if t.onSystem {
+			if t.measured {
 				q.System = show.system(s, q.System)
 			}
 			f, err := show.open(args[0], q.System, q.Distribution)
@@ -164,7 +195,7 @@ func (t *validatedTable) report(ctx context.Context, s Streams, name string, f i
 	if err != nil {
 		return nil, err
 	}
-	return validate.Ops(ctx, name, f, sys)
+	return t.onSystem(ctx, name, f, sys, q)
 }
 
 // validation is how predictions against measurements are shown.

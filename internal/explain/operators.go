@@ -37,7 +37,8 @@ func (all Operators) MarshalJSON() ([]byte, error) {
 		Share       float64     `json:"share"` // of the step
 		OfPeak      float64     `json:"of_peak"`
 		OfBandwidth float64     `json:"of_bandwidth"`
-		Bound       string      `json:"bound"` // compute, memory, network, hidden
+		Bound       string      `json:"bound"`            // compute, memory, network, hidden
+		Joules      float64     `json:"joules,omitempty"` // of a processor in a step; absent: not known
 		Collective  *collective `json:"collective,omitempty"`
 		Lane        string      `json:"lane"`
 		Start       float64     `json:"start_us"`
@@ -49,7 +50,7 @@ func (all Operators) MarshalJSON() ([]byte, error) {
 		n := o.Executions()
 		out[i] = object{
 			Name: o.Name, Part: o.Block, Engine: EngineOf(o), M: o.M, N: o.N, K: o.K, Repeat: n, Flops: n * o.Computed(), Bytes: n * o.Traffic(),
-			Time: n * o.Exposed * 1e6, Times: o.Times / n, Share: o.Share, Bound: o.BoundBy(), Lane: o.Lane.String(), Start: o.Start * 1e6, End: o.End * 1e6,
+			Time: n * o.Exposed * 1e6, Times: o.Times / n, Share: o.Share, Bound: o.BoundBy(), Joules: o.Joules, Lane: o.Lane.String(), Start: o.Start * 1e6, End: o.End * 1e6,
 		}
 		out[i].OfPeak, out[i].OfBandwidth = o.Use()
 		if len(o.Levels) > 0 {

@@ -30,6 +30,8 @@ type Answer struct {
 	Phases     []Result            // bare steps
 	Loaded     *question.Loaded    // the files
 	Predictor  *serving.Predictor  // of what clients see; nil where nobody is served
+	// Limited are the answers under each of several power limits, the first of which is this.
+	Limited []Answer
 	// Record holds the full answer. Its remark is about the engine, or why clients are not served.
 	*result.Record
 }
@@ -88,6 +90,10 @@ type opened struct {
 	predictors map[predictorKey]*serving.Predictor
 }
 
+func newOpened(l *question.Loaded) *opened {
+	return &opened{loaded: l, phases: map[phaseKey]*prepared{}, predictors: map[predictorKey]*serving.Predictor{}}
+}
+
 // Engines differ in the bytes of the cache, and in the kernels of attention.
 type phaseKey struct {
 	phase     op.Phase
@@ -117,8 +123,9 @@ func (e *Estimator) open(p *question.Question) *opened {
 	}
 	o, ok := e.opened[key]
 	if !ok {
-		o = &opened{phases: map[phaseKey]*prepared{}, predictors: map[predictorKey]*serving.Predictor{}}
-		o.loaded, o.err = p.Read()
+		l, err := p.Read()
+		o = newOpened(l)
+		o.err = err
 		if len(e.opened) == mostOpened {
 			clear(e.opened)
 		}
@@ -146,13 +153,18 @@ func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out, e.open(p).steps(out, p, e.examines)
+	limits := p.PowerLimits()
+	if err := e.open(p).steps(out, p, e.examines || len(limits) > 0); err != nil || len(limits) == 0 {
+		return out, err
+	}
+	return e.limited(p, out, limits)
 }
 
-// Serve is the same without bare steps.
-func (e *Estimator) Serve(p *question.Question) (*Answer, error) {
+// Serve is the same without bare steps, and without a power limit.
+func (e *Estimator) Serve(p *question.Question) (*Answer, error) { return e.serve(e.open(p), p) }
+
+func (e *Estimator) serve(o *opened, p *question.Question) (*Answer, error) {
 	errs := p.Problems()
-	o := e.open(p)
 	if o.err != nil {
 		return nil, question.Once(document.Join(append(errs, o.err)...))
 	}
@@ -210,6 +222,7 @@ func (a *Answer) record() {
 	if a.Seen != nil {
 		a.See(*a.Seen)
 	}
+	a.Energy = a.energy(0)
 }
 
 // Served answers for a measured run, whose deployment is already as an engine runs it.
@@ -224,8 +237,7 @@ func Served(d deploy.Deployment, load workload.Load, l *question.Loaded) (*Answe
 	}
 	trusted := predictor.Confidence(&d, load, &seen)
 	out := &Answer{Deployment: d, Served: d, Load: load, Seen: &seen, Record: &result.Record{Trusted: &trusted, Held: predictor.Held(&d, load.Lengths)}}
-	o := opened{loaded: l, phases: map[phaseKey]*prepared{}}
-	return out, o.steps(out, new(question.Question), true) // of clients, who see both phases
+	return out, newOpened(l).steps(out, new(question.Question), true) // of clients, who see both phases
 }
 
 // WithoutEngine stands before the reasons of engines, where none runs a point.
@@ -394,6 +406,7 @@ func (o *opened) step(a *Answer, out *Result, served, examined bool) error {
 	}
 	if examined {
 		out.Contents = e.Contents(q)
+		out.Draw(out.Problem.System.Power, 0)
 	} else {
 		out.Contents = e.Totals(q)
 	}

@@ -62,6 +62,7 @@ type Fixed struct {
 	PrefillPlan, DecodePlan string
 
 	Redundant, Drafts int    // in a search: tried up to this number
+	PowerLimit        string // watts of a processor, or a list of such limits; empty: as delivered
 	Overlap           string // of the exchange between experts, by name; empty: off; in a search also AnyOverlap
 }
 
@@ -156,10 +157,12 @@ const plannedRedundant = 32
 var defaults = map[Command]func(*Question){
 	Plan:     func(q *Question) { q.Overlap, q.Redundant = AnyOverlap, plannedRedundant },
 	Forward:  func(q *Question) { q.Assume = barePass },
+	Power:    func(q *Question) { q.Assume = barePass },
 	Run:      func(q *Question) { q.Assume = assume.Reference.Name },
 	Comm:     func(q *Question) { q.Model = exchanged },
 	Requests: func(q *Question) { q.StepSource = StepSources[0] },
 
+	CalibratePower:   func(q *Question) { q.Assume = barePass },
 	CalibrateServing: func(q *Question) { q.Parts = "decode,prefill,first-token" },
 	Bench:            func(q *Question) { q.Traffic.Seed = 1 }, // as in sglang.bench_serving of 2025
 }

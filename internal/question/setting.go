@@ -67,13 +67,16 @@ const (
 	Bench
 	Emulate
 	Matrix
-	end // of the commands
+	Power          // validate power
+	Joules         // validate energy
+	CalibratePower // calibrate power
+	end            // of the commands
 
 	Point    = Estimate | Explain | Compare // commands on one deployment
 	Served   = Simulate | Emulate           // on one under way
 	Deployed = Point | Served
 	Drawn    = Plan | Point | Simulate // whose requests are drawn here
-	Tables   = Ops | Forward | Steps | Serving | Published
+	Tables   = Ops | Forward | Steps | Serving | Published | Power | Joules
 	All      = end - 1
 )
 
@@ -90,6 +93,7 @@ var Commands = []struct {
 	{Bench, "bench"},
 	{Emulate, "emulate"},
 	{Matrix, "matrix"},
+	{Power, "validate power"}, {Joules, "validate energy"}, {CalibratePower, "calibrate power"},
 }
 
 // Paths are what some commands are called.

@@ -102,6 +102,7 @@ func Operators(ops explain.Operators, bars table.Bars) *table.Table[*estimate.Op
 		{Title: "time", Rank: bar, Cell: func(o *estimate.Operator) string { return bars.Bar(o.Share/largest, barWidth) }},
 		figure("of peak", peaks, func(o *estimate.Operator) float64 { ofPeak, _ := o.Use(); return ofPeak }, percent),
 		figure("of bandwidth", peaks, func(o *estimate.Operator) float64 { _, ofBandwidth := o.Use(); return ofBandwidth }, percent),
+		figure("mJ", 2, func(o *estimate.Operator) float64 { return 1e3 * o.Joules }, blank),
 		{Title: "bound by", Rank: 1, Value: func(o *estimate.Operator) any { return o.BoundBy() }},
 	}
 	return t

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"throughline/deploy"
 	"throughline/engine"
@@ -51,6 +52,8 @@ func stepRows(r *result.Record) []stepRow {
 		{"tokens/s per card", "throughput_per_npu(token/s)", "", rate, false},
 		{"requests/s", "requests", "", plainly(significant(4)), false},
 		{"sequences", "sequences", "", plainly(table.Plain), false},
+		{"watts per GPU", "step_watts", "", plainly(fixed(0)), false},
+		{"of the full clock", "step_clock(%)", "", func(v any, _ *result.Side) string { return fmt.Sprintf("%.0f%%", v) }, false},
 		{"weights GiB", "weights(Gib)", "", gib, true},
 		{"working space GiB", "working_space(Gib)", "", gib, false},
 		{"KV cache GiB", "kv_cache_total_mem(Gib)", "", gib, false},
@@ -110,8 +113,36 @@ func WritePoint(w io.Writer, v table.View, a *point.Answer) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s%s\n", head(a, r, v), t.Render(v))
+	_, err := fmt.Fprintf(w, "%s%s\n%s", head(a, r, v), t.Render(v), limits(a, v))
 	return err
+}
+
+// limits is a table of the answers under several power limits; empty where one is asked for.
+func limits(a *point.Answer, v table.View) string {
+	if len(a.Limited) == 0 {
+		return ""
+	}
+	var columns []table.Column[*point.Answer]
+	for _, k := range limitKeys(a) {
+		value := result.In(k.field, k.unit)
+		columns = append(columns, table.Column[*point.Answer]{Title: strings.ReplaceAll(k.key, "_", " "), Kind: table.Number, Digits: 4, Value: func(a *point.Answer) any { return value(a.Record) }})
+	}
+	return "\nUnder each power limit\n" + table.Of(columns, a.Limited).Render(v) + "\n"
+}
+
+// limitKeys are those of an answer under one of several power limits: what clients see, or a step.
+func limitKeys(a *point.Answer) layout {
+	if a.Energy != nil {
+		return layout{
+			{key: "power_limit_w", field: "power_limit(W)"}, {key: "ttft_ms", field: "TTFT(s)", unit: result.Millis}, {key: "tpot_ms", field: "TPOT(s)", unit: result.Millis},
+			{key: "tokens_per_s_per_card", field: "tokens_per_card"}, {key: "watts_per_gpu", field: "watts_per_gpu"}, {key: "joules_per_output_token", field: "joules_per_output_token"},
+		}
+	}
+	of := result.Prefix(a.Phases[0].Phase)
+	return layout{
+		{key: "watts", field: of + "step_watts"}, {key: "clock_percent", field: of + "step_clock(%)"}, {key: "step_ms", field: of + "step(s)", unit: result.Millis},
+		{key: "joules", field: of + "step_joules"},
+	}
 }
 
 // head returns the first lines of a point: what was estimated, what clients see, and remarks.
@@ -170,10 +201,14 @@ func seenLine(a *point.Answer, r *result.Record, v table.View) string {
 		name = "Generic engine"
 	}
 	value := func(field string, u result.Unit) any { return result.In(field, u)(r) }
+	power := "; watts are not known"
+	if e := r.Energy; e != nil {
+		power = fmt.Sprintf("; %.0f W per GPU, %s J per output token (power %s)", e.Watts, number.Plain(e.Output, 3), e.Origin)
+	}
 	return v.Wrap(fmt.Sprintf("%s, %s: TTFT %.1f ms %s, TPOT %.2f ms %s; %.1f output tokens/s, %.1f per card, %.1f per user; %s requests/s; at most %.2f GiB",
 		name, number.Count(r.Clients, "client"), value("TTFT(s)", result.Millis), r.Trusted.TTFT.Span(),
 		value("TPOT(s)", result.Millis), r.Trusted.TPOT.Span(), value("output_throughput(token/s)", ""),
-		value("tokens_per_card", ""), value("tokens_per_user", ""), number.Plain(r.Requests, 4), value("memory(Gib)", ""))) + "\n"
+		value("tokens_per_card", ""), value("tokens_per_user", ""), number.Plain(r.Requests, 4), value("memory(Gib)", ""))+power) + "\n"
 }
 
 // Keys of a point, of what clients see, and of a phase.
@@ -193,6 +228,9 @@ var (
 		{key: "request_latency_ms", field: "request_latency(s)", unit: result.Millis}, {key: "requests_per_s", field: "request_per_second"},
 		{key: "tokens_per_s", field: "output_throughput(token/s)"}, {key: "tokens_per_s_per_card", field: "tokens_per_card"},
 		{key: "tokens_per_s_per_user", field: "tokens_per_user"}, {key: "memory_gib", field: "memory(Gib)"},
+		{key: "watts_per_gpu", field: "watts_per_gpu", omit: true}, {key: "joules_per_output_token", field: "joules_per_output_token", omit: true},
+		{key: "joules_per_input_token", field: "joules_per_input_token", omit: true}, {key: "idle_percent", field: "idle(%)", omit: true},
+		{key: "power_limit_w", field: "power_limit(W)", omit: true}, {key: "power_origin", field: "power_origin", omit: true},
 		{key: "ttft_confidence", field: "TTFT_confidence"}, {key: "ttft_error_band_percent", field: "TTFT_error_band(%)"},
 		{key: "ttft_low_ms", field: "TTFT_low(s)", unit: result.Millis}, {key: "ttft_high_ms", field: "TTFT_high(s)", unit: result.Millis},
 		{key: "tpot_confidence", field: "TPOT_confidence"}, {key: "tpot_error_band_percent", field: "TPOT_error_band(%)"},
@@ -202,6 +240,7 @@ var (
 		{key: "plan", field: "plan"}, {key: "batch", field: "microbatchsize"}, {key: "sequences", field: "sequences"},
 		{key: "latency_ms", field: "latency_alone(s)", unit: result.Millis, omit: true}, {key: "step_ms", field: "step(s)", unit: result.Millis},
 		{key: "tokens_per_s", field: "throughput_per_instance(token/s)"}, {key: "tokens_per_s_per_card", field: "throughput_per_npu(token/s)"}, {key: "requests_per_s", field: "requests"},
+		{key: "watts", field: "step_watts", omit: true}, {key: "joules", field: "step_joules", omit: true}, {key: "clock_percent", field: "step_clock(%)", omit: true},
 		{key: "memory_gib", in: layout{
 			{key: "weights", field: "weights(Gib)"}, {key: "working_space", field: "working_space(Gib)"}, {key: "kv_cache", field: "kv_cache_total_mem(Gib)"},
 			{key: "total", field: "tier1_mem(Gib)"}, {key: "usable", field: "usable(Gib)"}, {key: "capacity", field: "mem1_capacity(Gib)"}, {key: "fits", field: "fits"}, {key: "over", field: "over(Gib)"},
@@ -236,6 +275,13 @@ func pointOf(a *point.Answer, more ...column) any {
 	for i := range a.Phases {
 		phase := a.Phases[i].Phase
 		out = append(out, keyValue(point.PhaseName(phase), object(phaseKeys.columns(result.Prefix(phase)), r)))
+	}
+	if len(a.Limited) > 0 {
+		var list []any
+		for i := range a.Limited {
+			list = append(list, object(limitKeys(a).columns(""), a.Limited[i].Record))
+		}
+		out = append(out, keyValue("power_limits", list))
 	}
 	return object(append(out, more...), r)
 }

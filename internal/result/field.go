@@ -23,6 +23,8 @@ const (
 	Percent   Unit = "%"
 	TokenRate Unit = "tokens/s"
 	Rate      Unit = "requests/s"
+	Watts     Unit = "W"
+	Joules    Unit = "J"
 )
 
 // perUnit converts between units.

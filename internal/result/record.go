@@ -57,6 +57,8 @@ type Record struct {
 	DollarsPerMillion float64 // output tokens; 0: unknown price
 	TokensPerJoule    float64 // output tokens; 0: unknown power
 
+	Energy *Energy // while clients are served; nil: not asked for, or not known
+
 	Sides [op.PhaseCount]*Side // nil: not asked for
 
 	Raw rawdata.Row // in the form of a benchmark; nil: no engine is assumed, or not asked for

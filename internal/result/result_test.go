@@ -29,7 +29,7 @@ func TestRegistry(t *testing.T) {
 
 // The unit in the name of a field is its unit.
 func TestUnitsInNames(t *testing.T) {
-	spelled := map[string]Unit{"s": Seconds, "ms": Millis, "Gib": GiB, "GBps": GBps, "token/s": TokenRate, "%": Percent}
+	spelled := map[string]Unit{"s": Seconds, "ms": Millis, "Gib": GiB, "GBps": GBps, "token/s": TokenRate, "%": Percent, "W": Watts}
 	for _, f := range Fields() {
 		_, rest, ok := strings.Cut(f.Name, "(")
 		if !ok {

@@ -281,6 +281,16 @@ func (p sided) extended() []Field {
 }
 
 // step are further fields of estimate, explain and plan.
+// drawn is a field of steps whose watts are known.
+func (p sided) drawn(name string, u Unit, doc string, value func(s *cost.Spent) any) Field {
+	return p.found(Step, name, u, doc, func(_ *Record, s *Side) any {
+		if s.Step.Drawn == nil {
+			return nil
+		}
+		return value(s.Step.Drawn)
+	})
+}
+
 func (p sided) step() []Field {
 	text := func(name, doc string, value func(s *Side) any) Field {
 		return p.found(Step, name, None, doc, func(_ *Record, s *Side) any { return value(s) })
@@ -305,6 +315,9 @@ func (p sided) step() []Field {
 			}
 			return s.Step.Latency
 		}),
+		p.drawn("step_watts", Watts, "watts of a processor in steps that follow each other without a pause", func(s *cost.Spent) any { return s.Watts() }),
+		p.drawn("step_joules", Joules, "joules of a processor in such a step", func(s *cost.Spent) any { return s.Joules }),
+		p.drawn("step_clock(%)", Percent, "share of the highest clock that the power limit leaves", func(s *cost.Spent) any { return 100 * s.Clock }),
 		p.found(Step, "step(s)", Seconds, "one step: all stages, all micro-batches, drafts", func(_ *Record, s *Side) any { return s.Step.StepTime }),
 		p.found(Step, "requests", Rate, "of an instance; empty at a given context", func(_ *Record, s *Side) any {
 			if s.Ongoing {

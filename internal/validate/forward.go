@@ -2,6 +2,7 @@ package validate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -42,15 +43,24 @@ func Forward(ctx context.Context, name string, src io.Reader, base question.Ques
 
 // forwardTime is the time of one pass in ms, or why there is none.
 func forwardTime(e *point.Estimator, p question.Question, get func(string) string) (ms float64, trusted *estimate.Confidence, reason string) {
-	n, err := params(get("params"))
+	r, err := forwardStep(e, p, get("kind"), get("model"), get("params"))
 	if err != nil {
-		return 0, nil, err.Error()
+		return 0, nil, strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	return 1e3 * (r.Estimate.StepTime - r.Shares.Communication), &r.Detail.Confidence, ""
+}
+
+// forwardStep is one pass of a model.
+func forwardStep(e *point.Estimator, p question.Question, kind, model, text string) (*point.Result, error) {
+	n, err := params(text)
+	if err != nil {
+		return nil, err
 	}
 	if n["b"] < 1 || n["s"] < 1 {
-		return 0, nil, "params need b and s, whole numbers of at least 1"
+		return nil, errors.New("params need b and s, whole numbers of at least 1")
 	}
-	kind, _, _ := strings.Cut(get("kind"), "_") // prefill_cudnn: a prefill that was measured in another way
-	p.Model, p.Phase, p.Batch = get("model"), question.Phase(kind), n["b"]
+	phase, _, _ := strings.Cut(kind, "_") // prefill_cudnn: a prefill that was measured in another way
+	p.Model, p.Phase, p.Batch = model, question.Phase(phase), n["b"]
 	p.TP = max(1, n["tp"])
 	switch p.Phase {
 	case question.Prefill:
@@ -58,12 +68,11 @@ func forwardTime(e *point.Estimator, p question.Question, get func(string) strin
 	case question.Decode:
 		p.Context = n["s"] + 1
 	default:
-		return 0, nil, fmt.Sprintf("%q is neither prefill nor decode", get("kind"))
+		return nil, fmt.Errorf("%q is neither prefill nor decode", kind)
 	}
 	answer, err := e.Answer(&p)
 	if err != nil {
-		return 0, nil, strings.ReplaceAll(err.Error(), "\n", "; ")
+		return nil, err
 	}
-	r := &answer.Phases[0]
-	return 1e3 * (r.Estimate.StepTime - r.Shares.Communication), &r.Detail.Confidence, ""
+	return &answer.Phases[0], nil
 }

@@ -30,6 +30,8 @@ var (
 	nested = dense.withAll(set{
 		"runtime.num_procs_list": `[4]`, "runtime.parallel_config": `[[1, 1, 4]]`, "system.networks[0].size": `2`,
 	})
+	// powered has a power, which changes no time.
+	powered = dense.with("system.power", `{"rest_W": 50, "on_W": 80, "busy_W": 100, "limit_W": 300, "clock": {"MHz": 1000, "lowest_MHz": 200}, "pJ_per_flop": {"float16": 1}, "pJ_per_byte": 50, "origin": "estimated"}`)
 	// gated has a kernel for its gate: see the test of kernels.
 	gated = dense.with("system.kernels", `{"elementwise": {"silu_mul": {"latency": 1, "memory": {"axes": [[1]], "slowdown": [1]}}}}`)
 	// Weights of 8 bits that are multiplied in 16: products of 2304 operations on 576 weights, 80 inputs and 128 results in a layer, by a
@@ -49,6 +51,25 @@ var systemTests = []keyTest{
 	{"maker", dense, set{"system.maker": `"AMD"`}, nil},
 	{"multiprocessors", dense, set{"system.multiprocessors": `100`}, nil},
 	{"index_efficiency", dense, set{"system.index_efficiency": `0.5`}, nil},
+	{"power.rest_W", powered, set{"system.power.rest_W": `40`}, nil},
+	{"power.on_W", powered, set{"system.power.on_W": `90`}, nil},
+	{"power.busy_W", powered, set{"system.power.busy_W": `90`}, nil},
+	{"power.limit_W", powered, set{"system.power.limit_W": `200`}, nil},
+	{"power.held", powered, set{"system.power.held": `0.9`}, nil},
+	{"power.burst_W", powered, set{"system.power.burst_W": `400`}, nil},
+	{"power.clock.MHz", powered, set{"system.power.clock.MHz": `900`}, nil},
+	{"power.clock.lowest_MHz", powered, set{"system.power.clock.lowest_MHz": `300`}, nil},
+	{"power.clock.knee", powered, set{"system.power.clock.knee": `0.6`}, nil},
+	{"power.clock.knee_voltage", powered, set{"system.power.clock.knee_voltage": `0.7`}, nil},
+	{"power.pJ_per_flop.*", powered, set{"system.power.pJ_per_flop.float16": `2`}, nil},
+	{"power.pJ_per_byte", powered, set{"system.power.pJ_per_byte": `60`}, nil},
+	{"power.core_pJ_per_byte", powered, set{"system.power.core_pJ_per_byte": `20`}, nil},
+	{"power.link_pJ_per_byte", powered, set{"system.power.link_pJ_per_byte": `[40]`}, nil},
+	{"power.host_pJ_per_byte", powered, set{"system.power.host_pJ_per_byte": `50`}, nil},
+	{"power.empty_lanes", powered, set{"system.power.empty_lanes": `0.2`}, nil},
+	{"power.issue", powered, set{"system.power.issue": `0.3`}, nil},
+	{"power.host_W", powered, set{"system.power.host_W": `100`}, nil},
+	{"power.origin", powered, set{"system.power.origin": `"measured"`}, nil},
 	{"generation", dense, set{"system.generation": `"Hopper"`}, nil},
 	{"formats", dense, set{"system.formats": `["int8"]`}, nil},
 	{"exchange_remark", dense, set{"system.exchange_remark": `"slow links"`}, nil},

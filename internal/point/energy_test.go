@@ -1,0 +1,117 @@
+package point
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"throughline/hardware"
+	"throughline/internal/question"
+	"throughline/op"
+)
+
+func askLimit(t *testing.T, system string, limit float64) (*Answer, error) {
+	t.Helper()
+	q := question.Default()
+	q.Model, q.System, q.Engine, q.Concurrency, q.Input, q.Output = "Llama-3.1-8B", system, "vllm", 64, 1024, 1024
+	if limit > 0 {
+		q.PowerLimit = strconv.FormatFloat(limit, 'g', -1, 64) + "W"
+	}
+	return NewExaminer().Answer(&q)
+}
+
+// TestPowerLimit: the limit as delivered, or a higher one, changes nothing; lower ones slow prompts down more than decode steps, which
+// wait for memory, and draw no more than they allow.
+func TestPowerLimit(t *testing.T) {
+	free, err := askLimit(t, "H200", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := free.Energy; e.Limit != 700 || e.Origin != hardware.MeasuredPower {
+		t.Errorf("as delivered: %+v", e)
+	}
+	last := free
+	for _, limit := range []float64{900, 700, 600, 500, 400, 300} {
+		a, err := askLimit(t, "H200", limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if limit >= 700 {
+			if *a.Seen != *free.Seen {
+				t.Errorf("at %g W clients see %+v, not %+v", limit, a.Seen, free.Seen)
+			}
+			continue
+		}
+		if a.Seen.TPOT <= last.Seen.TPOT || a.Seen.TTFT <= last.Seen.TTFT || a.Energy.Watts >= last.Energy.Watts || a.Energy.Watts > limit {
+			t.Errorf("at %g W: TTFT %g, TPOT %g, %g W after %g, %g, %g W", limit, a.Seen.TTFT, a.Seen.TPOT, a.Energy.Watts, last.Seen.TTFT, last.Seen.TPOT, last.Energy.Watts)
+		}
+		slower := func(phase op.Phase) float64 {
+			return a.Phases[phase].StepTime / free.Phases[phase].StepTime
+		}
+		for i := range a.Phases {
+			if int(a.Phases[i].Phase) != int(free.Phases[i].Phase) {
+				t.Fatal("phases in another order")
+			}
+		}
+		if prefill, decode := slower(0), slower(1); limit <= 500 && math.Max(prefill, decode) < 1.05 {
+			t.Errorf("at %g W steps take %g and %g times as long", limit, prefill, decode)
+		}
+		last = a
+	}
+	if last.Energy.Output >= free.Energy.Output {
+		t.Errorf("at 300 W %g J per token, no less than %g", last.Energy.Output, free.Energy.Output)
+	}
+}
+
+// TestEnergyAddsUp: the joules of operators are those of the step, and joules per token those of all processors per second.
+func TestEnergyAddsUp(t *testing.T) {
+	a, err := askLimit(t, "H200", 500)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range a.Phases {
+		sum := 0.0
+		for j := range a.Phases[i].Operators {
+			sum += a.Phases[i].Operators[j].Joules
+		}
+		if drawn := a.Phases[i].Drawn; math.Abs(sum/drawn.Joules-1) > 1e-9 || drawn.Watts() > 500 {
+			t.Errorf("operators take %g J of %g J, at %g W", sum, drawn.Joules, drawn.Watts())
+		}
+	}
+	tokens := a.Seen.Requests * float64(a.Load.Lengths.Output)
+	if got := a.Energy.Watts * float64(a.Deployment.Procs()) / tokens; math.Abs(got/a.Energy.Output-1) > 1e-9 {
+		t.Errorf("%g J per token, %g W of all processors per token and second", a.Energy.Output, got)
+	}
+}
+
+// TestSeveralLimits: each is answered as by itself, and the first is the answer. Fewer watts take less energy before they take more.
+func TestSeveralLimits(t *testing.T) {
+	q := question.Default()
+	q.Model, q.System, q.Engine, q.Concurrency, q.PowerLimit = "Llama-3.1-8B", "H200", "vllm", 64, "600W,400,200"
+	q.Input, q.Output = 1024, 1024
+	a, err := NewExaminer().Answer(&q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := askLimit(t, "H200", 400)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Limited) != 3 || *a.Seen != *a.Limited[0].Seen || *a.Limited[1].Seen != *alone.Seen || *a.Limited[1].Energy != *alone.Energy {
+		t.Fatalf("%d answers", len(a.Limited))
+	}
+	if j := func(i int) float64 { return a.Limited[i].Energy.Output }; j(1) >= j(0) || j(1) >= j(2) {
+		t.Errorf("%g, %g and %g J per token", j(0), j(1), j(2))
+	}
+}
+
+// TestUnknownPower: a system without the block has no watts, and refuses a limit.
+func TestUnknownPower(t *testing.T) {
+	if a, err := askLimit(t, "H800", 0); err != nil || a.Energy != nil || a.Phases[0].Drawn != nil {
+		t.Errorf("%v, %v", a.Energy, err)
+	}
+	if _, err := askLimit(t, "H800", 300); err == nil || !strings.Contains(err.Error(), "power-limit") || !strings.Contains(err.Error(), "H800 has no block `power`") {
+		t.Errorf("%v", err)
+	}
+}

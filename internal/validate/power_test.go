@@ -1,0 +1,131 @@
+package validate_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"throughline/internal/question"
+	"throughline/internal/test/builtin"
+	"throughline/internal/validate"
+)
+
+const powerHeader = "kind,dtype,params,flops,bytes,time_us,joules,limit_w\n"
+
+// predictPower is the predictions of rows on an H200, by row and column.
+func predictPower(t *testing.T, system, rows string) (*validate.Report, [][]string) {
+	t.Helper()
+	q := question.DefaultOf(question.Power)
+	q.System = system
+	r, err := validate.Power(context.Background(), "power.csv", strings.NewReader(powerHeader+rows), builtin.System(t, system), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := r.WriteCSV(&out); err != nil {
+		t.Fatal(err)
+	}
+	cells, err := csv.NewReader(&out).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, cells
+}
+
+func number(t *testing.T, text string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestPowerRows: columns, rests and limits of a table of power.
+func TestPowerRows(t *testing.T) {
+	const gemm = "gemm,bf16,m=16384;n=8192;k=8192,2199023255552,671088640,,,"
+	const decode = "decode,bf16,model=llama3-8b;b=64;s=4096"
+	_, rows := predictPower(t, "H200", "idle,,state=before,0,0,1000000,80,700\nidle,,state=after,0,0,1000000,127,700\n"+
+		gemm+"700\n"+gemm+"400\n"+decode+",0,0,,,700\n"+decode+",0,0,,,400\n"+decode+";duty=0.5,0,0,,,700\nflux,bf16,m=1,1,1,1,1,700\n"+gemm+"-5\n")
+	if got := strings.Join(rows[0][8:], ","); got != "predicted_time_us,predicted_joules,predicted_watts,reason" {
+		t.Errorf("columns %s", got)
+	}
+	watts := func(row int) float64 { return number(t, rows[row][10]) }
+	micros := func(row int) float64 { return number(t, rows[row][8]) }
+	p := builtin.System(t, "H200").Power
+	if watts(1) != p.Rest || watts(2) != p.On {
+		t.Errorf("idle at %g and %g W, not %g and %g", watts(1), watts(2), p.Rest, p.On)
+	}
+	for row, limit := range map[int]float64{3: 700, 4: 400, 6: 400} {
+		if got := watts(row) / limit; got > p.Held+1e-6 || got < p.Held-1e-6 {
+			t.Errorf("%v draws %g of its limit, not %g", rows[row], got, p.Held)
+		}
+	}
+	if product, step := micros(4)/micros(3), micros(6)/micros(5); product < 1.3 || step > product || step < 1.05 {
+		t.Errorf("400 W take a product %g times as long and a decode step %g times", product, step)
+	}
+	if got, want := watts(7), (watts(5)+p.On)/2; got < 0.97*want || got > 1.05*want {
+		t.Errorf("half of the time draws %g W, not about %g", got, want)
+	}
+	for row, want := range map[int]string{8: `unknown kind "flux"`, 9: `limit_w: "-5" is not a number above 0`} {
+		if got := rows[row][11]; got != want {
+			t.Errorf("reason %q, want %q", got, want)
+		}
+	}
+}
+
+// TestNoPowerNoWatts: a system without the block predicts nothing, and says so.
+func TestNoPowerNoWatts(t *testing.T) {
+	r, rows := predictPower(t, "H800", "gemm,bf16,m=16384;n=8192;k=8192,2199023255552,671088640,,,700\n")
+	if r.Predicted() != 0 || !strings.Contains(rows[1][11], "H800 has no block `power`") {
+		t.Errorf("%d predictions, %v", r.Predicted(), rows[1])
+	}
+}
+
+// TestMeasuredPower: shapes, limits and whole kinds that a fit has not seen, on the measured H200.
+func TestMeasuredPower(t *testing.T) {
+	const name = "../../../shared/measurements/h200/power/power.csv"
+	f, err := os.Open(name)
+	if err != nil {
+		t.Skip("no table of measured power: ", err)
+	}
+	defer f.Close()
+	q := question.DefaultOf(question.CalibratePower)
+	q.System = "H200"
+	s := builtin.System(t, "H200")
+	fit, err := validate.FitPower(context.Background(), name, f, s, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range fit.Errors[:4] {
+		if e.Joules > 6 || e.MostJoules > 15 || e.Seconds > 6 {
+			t.Errorf("%s: joules %.1f%% in the median, %.1f%% for nine of ten, times %.1f%%", e.Of, e.Joules, e.MostJoules, e.Seconds)
+		}
+	}
+	if got, want := fit.Power.Byte, s.Power.Byte; got != want {
+		t.Errorf("the block of the catalogue has %g pJ per byte, a fit %g", want, got)
+	}
+}
+
+// TestServingEnergy: joules of ML.ENERGY's runs on H100s.
+func TestServingEnergy(t *testing.T) {
+	const name = "../../../shared/measurements/fresh/energy.csv"
+	f, err := os.Open(name)
+	if err != nil {
+		t.Skip("no table of energy: ", err)
+	}
+	defer f.Close()
+	r, err := validate.Energy(context.Background(), name, f, question.DefaultOf(question.Joules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, total := range r.Totals() {
+		if total.Group == "h100" && (total.Rows < 150 || total.Median > 20) {
+			t.Errorf("%s: %d rows, %.1f%% in the median", total.Figure, total.Rows, total.Median)
+		}
+	}
+}
