@@ -165,7 +165,7 @@ func (s *Set) Fill(other *Set) {
 			}
 		}
 	}
-	if s.Sustained == 0 {
+	if s.Sustained == 0 && other.System == s.System { // clocks are those of the chip
 		s.Sustained = other.Sustained
 	}
 	s.ready = nil
