@@ -127,7 +127,6 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		Launch:          launch,
 		CapturedPrompts: s.capturedPrompts(&d.ServerOptions, captured, max(1, p.Plan.Attention.DP)),
 		PromptLaunch:    s.promptLaunch(d.Model),
-		Launches:        s.launches,
 		Pieces:          s.CompiledLaunchSeconds > 0 && sparseLatent(d.Model),
 		SharedLaunches:  s.SharedLaunches,
 		Piece:           s.PieceSeconds,

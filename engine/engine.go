@@ -76,8 +76,6 @@ type Scheduling struct {
 	// operator in PromptLaunchSeconds.
 	CapturedPrompts     int     `json:"captured_prompts" required:"true"`
 	PromptLaunchSeconds float64 `json:"prompt_launch_seconds" required:"true"`
-	// Launches is how often the host launches something for an operator where that is not once.
-	Launches map[string]float64 `json:"launches"`
 	// CompiledLaunchSeconds is the same for compiled sparse latent attention; 0: as others.
 	CompiledLaunchSeconds float64 `json:"compiled_launch_seconds" range:"[0,1]"`
 	// StagedAllReduce is the all-reduces that go through a buffer which all ranks see.
@@ -129,8 +127,6 @@ type Scheduling struct {
 	// nodes that they join, in ascending order; none: 1.
 	SlowPrefill []SlowExchange `json:"slow_prefill"`
 	SlowDecode  []SlowExchange `json:"slow_decode"`
-
-	launches *plan.Launches // by kind of operator; nil: none
 
 	Sources map[string]string `json:"sources" required:"true"`
 	// Chosen are the numbers chosen with the runs in view that predictions are judged by.

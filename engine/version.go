@@ -8,8 +8,6 @@ import (
 
 	"throughline/hardware"
 	"throughline/internal/document"
-	"throughline/op"
-	"throughline/plan"
 )
 
 // Version is a JSON merge patch with the known differences of an earlier version.
@@ -88,30 +86,13 @@ func (e *Engine) lineage(version string) []string {
 	return out
 }
 
-// countLaunches finds the kinds of the operators whose launches an engine counts.
-func (s *Scheduling) countLaunches(file document.Value) {
-	if len(s.Launches) == 0 {
-		return
-	}
-	s.launches = &plan.Launches{}
-	for name, n := range s.Launches {
-		kind, ok := op.KindOf(name)
-		if !ok {
-			file.Problemf("there is no operator %q to launch", name)
-		}
-		(*s.launches)[int(kind)] = n
-	}
-}
-
 // decodeFacts reads the facts of one version, on all chips.
 func (e *Engine) decodeFacts(file document.Value) {
 	file.Decode(e)
-	e.Scheduling.countLaunches(file)
 	e.ports = map[string]*Scheduling{}
 	for maker, port := range e.Ports {
 		var on Engine
 		file.Merged(port.Patch).Decode(&on)
-		on.Scheduling.countLaunches(file)
 		e.ports[maker] = &on.Scheduling
 	}
 	for i, f := range features {

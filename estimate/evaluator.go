@@ -287,16 +287,16 @@ func (e *Evaluator) launching(p *plan.Plan, s *op.Step) float64 {
 
 // launches is how often the host launches something in a step that is not captured.
 func (e *Evaluator) launches(p *plan.Plan) float64 {
-	stage := e.stage.list.Launched(p.Launches)
+	stage := e.stage.list.Launched()
 	if p.SharedLaunches > 0 && p.Gathered && e.problem.Model.Experts.Shared > 0 {
 		stage += float64(p.SharedLaunches) * e.stage.list.Times(op.ExpertDown)
 	}
 	n := p.Overlap.Batches() * float64(p.Attention.PP) * stage
 	if p.Drafts > 0 {
-		n += float64(p.Drafts) * e.draft.list.Launched(p.Launches)
+		n += float64(p.Drafts) * e.draft.list.Launched()
 	}
 	if e.problem.Assume.Ends {
-		n += e.ends.list.Launched(p.Launches)
+		n += e.ends.list.Launched()
 	}
 	return float64(p.Batch.Count) * n
 }

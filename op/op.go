@@ -10,7 +10,6 @@ import (
 	"throughline/hardware"
 	"throughline/hardware/kernel"
 	"throughline/model"
-	"throughline/plan"
 )
 
 // Op is one operator of one layer on one processor. Multiples of 16 bytes are cleared fastest.
@@ -136,16 +135,10 @@ func (l *List) AppendRuns(out []Run) []Run {
 	return out
 }
 
-// Launched is how many launches a host makes that runs operators one by one, in an engine that
-// makes others of some operators.
-func (l *List) Launched(by *plan.Launches) (n float64) {
+// Launched is how many launches a host makes that runs operators one by one.
+func (l *List) Launched() (n float64) {
 	for i := range l.ops[:l.n] {
-		o := &l.ops[i]
-		launches := o.Launches()
-		if other, ok := by.Of(int(o.Kind)); ok {
-			launches = other
-		}
-		n += o.Repeat * launches
+		n += l.ops[i].Repeat * l.ops[i].Launches()
 	}
 	return n
 }

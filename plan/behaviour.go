@@ -24,8 +24,6 @@ type Behaviour struct {
 	// CapturedPrompts and PromptLaunch are the same for steps with prompts.
 	CapturedPrompts int
 	PromptLaunch    float64
-	// Launches of operators that the engine makes others of; nil: none.
-	Launches *Launches
 	// Pieces: graphs of steps with prompts end at every attention, launched operator by operator.
 	Pieces bool
 	// SharedLaunches is the extra launches per layer for shared experts that run separately.
@@ -70,18 +68,6 @@ type Behaviour struct {
 	// LightLast: the last of unequal pipeline stages, with the output head, gets no extra layer.
 	// layers.
 	LightLast bool
-}
-
-// Launches is how often an engine launches something for an operator, by its kind.
-type Launches map[int]float64
-
-// Of is how often that is for a kind, if the engine says so.
-func (l *Launches) Of(kind int) (n float64, ok bool) {
-	if l == nil {
-		return 0, false
-	}
-	n, ok = (*l)[kind]
-	return n, ok
 }
 
 // Range is what is more than From and at most To; zero is nothing.
