@@ -17,7 +17,7 @@ const aim = 0.84
 // heldBack is how many groups' worth of evidence a term must overcome, as errors are shared within
 // groups and what few of them show does not generalise. Halves of the groups predict each other
 // best with 1 to 2.
-const heldBack = 2
+const heldBack = 1.5
 
 // used are the terms with enough evidence: forward passes run on one processor, and few groups have
 // disaggregated servers.
