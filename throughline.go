@@ -22,9 +22,9 @@ type Question map[string]string
 type Remark = question.Remark
 
 // Option changes how a question is asked, besides its words.
-type Option func(*question.Asked)
+type Option func(*question.Query)
 
-func (q Question) ask(read func(question.Command, map[string]string) *question.Asked, of question.Command, options []Option) *question.Asked {
+func (q Question) ask(read func(question.Command, map[string]string) *question.Query, of question.Command, options []Option) *question.Query {
 	a := read(of, q)
 	for _, o := range options {
 		o(a)
@@ -40,7 +40,7 @@ type Estimated struct {
 
 // Estimate predicts the deployment that a question fixes.
 func Estimate(ctx context.Context, q Question, options ...Option) (*Estimated, error) {
-	a := q.ask(question.AskFixed, question.Estimate, options)
+	a := q.ask(question.NewFixedQuery, question.Estimate, options)
 	a.Wrong = document.Join(a.Wrong, a.Refused())
 	if a.Points != "" {
 		a.Wrong = document.Join(a.Wrong, question.OfSetting("points", errors.New("is a table of questions; ask them one by one")))
@@ -60,7 +60,7 @@ type Explained struct {
 
 // Explain predicts the deployment that a question fixes and explains its time.
 func Explain(ctx context.Context, q Question, options ...Option) (*Explained, error) {
-	why, remarks, err := explain.Ask(q.ask(question.AskFixed, question.Explain, options))
+	why, remarks, err := explain.Ask(q.ask(question.NewFixedQuery, question.Explain, options))
 	return &Explained{why, remarks}, cmp.Or(err, ctx.Err())
 }
 
@@ -86,7 +86,7 @@ func Plan(ctx context.Context, q Question, options ...Option) (*Plans, error) {
 
 // NewPlans reads the files of a question and prepares its search.
 func NewPlans(q Question, options ...Option) (*Plans, error) {
-	p, remarks, err := advice.Ask(q.ask(question.Ask, question.Plan, options))
+	p, remarks, err := advice.Ask(q.ask(question.NewQuery, question.Plan, options))
 	return &Plans{p, remarks}, err
 }
 
@@ -101,7 +101,7 @@ type Simulation struct {
 
 // NewSimulation reads the files of a question and prepares its deployment and its requests.
 func NewSimulation(q Question, options ...Option) (*Simulation, error) {
-	m, remarks, err := point.NewSimulation(q.ask(question.AskFixed, question.Simulate, options))
+	m, remarks, err := point.NewSimulation(q.ask(question.NewFixedQuery, question.Simulate, options))
 	return &Simulation{m, remarks}, err
 }
 

@@ -45,15 +45,6 @@ type byteTime struct {
 	perCache float64 // of the KV cache
 }
 
-// fullType is what operators multiply in that keep 32 bits. A product of few rows takes fullDepth
-// seconds per input, which a multiprocessor goes through one by one: 11.2, 14.7 and 16.5 us of
-// 4,096, 6,144 and 7,168 inputs by 256 outputs with 20 rows on an H200 (torch 2.11, F.linear in
-// float32), 36, 45 and 505 us with 384, 512 and 8,192 rows of 6,144.
-const (
-	fullType  = "float32"
-	fullDepth = 2.2e-9
-)
-
 // indexType is the number type that indexers of sparse attention score in, where a chip has it.
 const indexType = "float8"
 
@@ -84,8 +75,9 @@ type Pricer struct {
 
 	slowed op.Op // the last slowed exchange, as one of more tokens
 	// tile is the seconds of an index tile per entry and element on one multiprocessor; 0: unknown.
-	tile  float64
-	units float64
+	tile   float64
+	units  float64
+	depths []depth // of products of 32 bits, in ascending order of rows
 
 	// stepped: efficiencies depend on the size of the work and are looked up in the tables below.
 	stepped bool
@@ -141,7 +133,7 @@ func (p *Pricer) On(s *hardware.System) error {
 	p.kernels.on(s, prec, as.Engine, p.phase)
 	p.sum = s.Mode == hardware.NoOverlap
 	p.vector, p.memory = vector.Efficiency, s.Memory.Efficiency
-	p.tile, p.units = 0, float64(s.Units)
+	p.tile, p.units, p.depths = 0, float64(s.Units), depthsOn(s.Generation)
 	if s.Indexing > 0 {
 		p.tile = p.units * 2 * op.IndexTile / (index.TFlops * as.FlopsPerTFlop * s.Indexing)
 	}
@@ -253,10 +245,13 @@ func (p *Pricer) sides(o *op.Op) (compute, memory float64) {
 	t := &p.traffic[o.Phase%op.PhaseCount][o.Class%op.ClassCount]
 	compute = o.Flops * p.perFlop[o.Module%modulePlaces][o.Unit%unitPlaces]
 	if o.Unit == op.WideUnit {
-		compute += o.K * fullDepth
+		compute += p.deep(o.M, o.K)
 	}
 	if o.Kind == op.IndexScores && o.Count > 0 && p.tile > 0 {
 		compute = p.scored(o)
+	}
+	if o.Count > 0 && (o.Kind == op.IndexSelect || o.Kind == op.IndexPlaces) {
+		compute = picking(o)
 	}
 	memory = (o.Weights+o.Activations)*t.perByte + o.Cache*t.perCache
 	return compute, memory

@@ -109,7 +109,7 @@ func (k *kernels) bind(prec *plan.Precision, engine bool) {
 		f := k.unpacked(prec.Of(m))
 		k.library[m], k.blockKernels[m] = nil, plan.Kernels{}
 		if f.Type == narrowType && f.Weight > narrowBytes {
-			k.blockKernels[m] = prec.Told
+			k.blockKernels[m] = prec.BlockKernels
 		}
 		if prec.Library && f.Type == narrowType && f.Weight == narrowBytes {
 			k.library[m], _ = k.set.Bind(kernel.Types{Matrix: k.wide, Wide: k.wide}).For(kernel.Use{Slot: kernel.Gemm})

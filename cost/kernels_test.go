@@ -390,7 +390,7 @@ func TestBlockProducts(t *testing.T) {
 		{blocks, plan.Kernels{N: 20, K: 30, Seconds: 2}, 2}, {blocks, plan.Kernels{N: 20, K: 31, Seconds: 2}, table}, {1, plan.Kernels{N: 20, K: 30, Seconds: 2}, table},
 	} {
 		fp8 := bf16
-		fp8.Weight, fp8.Activation, fp8.MatrixType, fp8.Told = c.weight, 1, "float8", c.told
+		fp8.Weight, fp8.Activation, fp8.MatrixType, fp8.BlockKernels = c.weight, 1, "float8", c.told
 		system := chip(set)
 		system.Matrix["float8"] = hardware.MatrixEngine{TFlops: 2, Calibration: 1, Efficiency: hardware.ShapeTable{{Efficiency: 1}}}
 		p, err := NewPricer(system, &fp8, &assume.Reference, op.Prefill)

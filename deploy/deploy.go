@@ -79,12 +79,12 @@ type Deployment struct {
 	Visited   *experts.Popularity // of experts; nil: unknown, all ranks alike
 	// Acceptance is the share of accepted draft tokens, by position in the draft.
 	Acceptance []float64
-	// Told is the launch settings of servers; Engine the facts of the engine with these applied.
-	Told Told
-	// Untold: launch settings and version are unknown, and assumed to be the defaults.
-	Untold bool
-	Engine Engine
-	Fitted Fit // corrections by measurements
+	// ServerOptions is how servers are launched; Engine the facts of the engine with these applied.
+	ServerOptions ServerOptions
+	// Unstated: launch settings and version are unknown, and assumed to be the defaults.
+	Unstated bool
+	Engine   Engine
+	Fitted   Fit // corrections by measurements
 	// Pools: one for both phases, or one for prefill and one for decode.
 	Pools []Pool
 

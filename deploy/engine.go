@@ -65,8 +65,8 @@ type FrontEnd struct {
 	WaveRequestSeconds float64 `json:"wave_request_seconds" required:"true"`
 }
 
-// Told is the launch settings of a server that replace defaults of the engine; 0: default.
-type Told struct {
+// ServerOptions is the launch settings of a server that replace defaults of the engine; 0: default.
+type ServerOptions struct {
 	StepTokens, Sequences, PollSteps, WaitSteps, BalanceSteps int
 	// MemoryShare is the share of the memory that a server takes, as its engine counts it.
 	MemoryShare float64
@@ -74,6 +74,8 @@ type Told struct {
 	Captured int
 	// CapturedPrompts is the tokens of the largest captured step with prompts.
 	CapturedPrompts int
+	// ChunkedPrefill, if 1: prompts are cut to fill steps where the engine would wait for room.
+	ChunkedPrefill int
 	// Products is the kernels of 8-bit block-scaled products, by the engine's name, if set.
 	Products string
 	// Exchange is how tokens of data-parallel ranks reach their experts, by the engine's name;
@@ -88,7 +90,7 @@ type Told struct {
 }
 
 // Backend is the attention backend of a phase; empty: the engine's.
-func (t *Told) Backend(prefill bool) string {
+func (t *ServerOptions) Backend(prefill bool) string {
 	if prefill {
 		return cmp.Or(t.PrefillAttention, t.Attention)
 	}
@@ -96,7 +98,7 @@ func (t *Told) Backend(prefill bool) string {
 }
 
 // Gathers reports whether servers of a pool gather tokens, and whether that is set.
-func (t *Told) Gathers(r Role) (gathers, set bool) {
+func (t *ServerOptions) Gathers(r Role) (gathers, set bool) {
 	name := t.Exchange
 	if r == Prefill {
 		name = cmp.Or(t.PrefillExchange, name)
@@ -105,9 +107,12 @@ func (t *Told) Gathers(r Role) (gathers, set bool) {
 }
 
 // Of applies the settings to the scheduling of a server.
-func (t *Told) Of(s Scheduling) Scheduling {
+func (t *ServerOptions) Of(s Scheduling) Scheduling {
 	s.StepTokens, s.Sequences = cmp.Or(t.StepTokens, s.StepTokens), cmp.Or(t.Sequences, s.Sequences)
 	s.PollSteps, s.WaitSteps, s.BalanceSteps = cmp.Or(t.PollSteps, s.PollSteps), cmp.Or(t.WaitSteps, s.WaitSteps), cmp.Or(t.BalanceSteps, s.BalanceSteps)
+	if t.ChunkedPrefill > 0 && s.Prefill == Prompts {
+		s.Prefill = Chunks
+	}
 	return s
 }
 

@@ -60,8 +60,8 @@ func (l *Leaves) on(gib float64) *LeavesOn {
 func (d *Deployment) MemoryShare(pool *Pool) float64 {
 	assumed := d.Assume.MemoryFraction
 	switch {
-	case d.Told.MemoryShare > 0:
-		return d.Told.MemoryShare
+	case d.ServerOptions.MemoryShare > 0:
+		return d.ServerOptions.MemoryShare
 	case d.Split() || assumed != assume.Physical.MemoryFraction || d.Engine.Memory.Counts == "":
 		return assumed
 	}
@@ -81,8 +81,8 @@ func (d *Deployment) ownShare(pool *Pool) float64 {
 	replicas, gib := pool.Sharing(d.Model), pool.System.Memory.GiB // of a server
 	on := l.on(gib)
 	tokens := on.Tokens // shared by the replicas of a server by default
-	if d.Told.StepTokens > 0 {
-		tokens = d.Told.StepTokens * replicas
+	if d.ServerOptions.StepTokens > 0 {
+		tokens = d.ServerOptions.StepTokens * replicas
 	}
 	left := on.MiB + l.TokenMiB*float64(tokens) + l.RankMiB*float64(replicas*pool.Plan.Attention.Replica())
 	if replicas > 1 {

@@ -37,7 +37,7 @@ func TestCacheBytes(t *testing.T) {
 		{"free", 2, 0, 0.9 * (97.5 - 43)},
 	} {
 		shape, _ := builtin.Model(t, "Qwen3-8B")
-		d := deploy.Deployment{Model: shape, Assume: &assume.Physical, Told: deploy.Told{MemoryShare: 0.9}}
+		d := deploy.Deployment{Model: shape, Assume: &assume.Physical, ServerOptions: deploy.ServerOptions{MemoryShare: 0.9}}
 		d.Engine.Sequences = 1024
 		d.Engine.Memory = deploy.Memory{Counts: c.counts, TakenGiB: 0.8, GroupGiB: 0.7, LogitBytes: c.logits * gib / 1024 / float64(d.Model.Vocab)}
 		pool := deploy.Pool{System: sys, Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: c.tp}}}}
@@ -74,8 +74,8 @@ func TestOwnShare(t *testing.T) {
 		}
 		m, _ := builtin.Model(t, "Qwen3-30B-A3B")
 		d := deploy.Deployment{Model: m, Assume: &assume.Physical}
-		d.Told.StepTokens = c.tokens
-		d.Engine.Scheduling = d.Told.Of(e.Scheduling.Scheduling)
+		d.ServerOptions.StepTokens = c.tokens
+		d.Engine.Scheduling = d.ServerOptions.Of(e.Scheduling.Scheduling)
 		pool := deploy.Pool{System: builtin.System(t, c.system), Plan: plan.Plan{Layout: plan.Layout{Attention: c.cut}}}
 		if got := d.MemoryShare(&pool); math.Abs(got-c.want) > 0.0006 {
 			t.Errorf("%s on %s, %+v: %v, by hand %v", c.engine, c.system, c.cut, got, c.want)
@@ -111,7 +111,7 @@ func TestMemoryShare(t *testing.T) {
 		{"replicas", 0, &assume.Physical, []deploy.Pool{copies}, own},
 		{"two pools", 0, &assume.Physical, []deploy.Pool{pool, pool}, 0.9},
 	} {
-		d := deploy.Deployment{Model: m, Assume: c.assume, Told: deploy.Told{MemoryShare: c.told}, Pools: c.pools}
+		d := deploy.Deployment{Model: m, Assume: c.assume, ServerOptions: deploy.ServerOptions{MemoryShare: c.told}, Pools: c.pools}
 		d.Engine.Scheduling = e.Scheduling.Scheduling
 		if got := d.MemoryShare(&d.Pools[0]); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)

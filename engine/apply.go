@@ -65,12 +65,12 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	d.Precision.ReadsNarrow = d.Assume.Engine && e.Scheduling.ReadsNarrowCache
 	d.Precision.Library = d.Assume.Engine && e.Scheduling.LibraryProducts
 	d.Precision.PrefillBy, d.Precision.DecodeBy = e.requestedKernels(&d, true), e.requestedKernels(&d, false)
-	d.Precision.Told = plan.Kernels{}
-	if p, found := e.Products[d.Told.Products]; found && d.Assume.Engine {
-		d.Precision.Told = plan.Kernels{TFlops: p.TFlops, N: p.N, K: p.K, Seconds: p.Seconds}
+	d.Precision.BlockKernels = plan.Kernels{}
+	if p, found := e.Products[d.ServerOptions.Products]; found && d.Assume.Engine {
+		d.Precision.BlockKernels = plan.Kernels{TFlops: p.TFlops, N: p.N, K: p.K, Seconds: p.Seconds}
 	}
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: e.scheduling(&d)}
-	if d.Told.Unprepared {
+	if d.ServerOptions.Unprepared {
 		d.Engine.Scheduling.DraftSeconds += e.Scheduling.UnpreparedSeconds
 	}
 	d.Fitted.Apply(&d.Engine)
@@ -81,11 +81,15 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 }
 
 // scheduling with the launch settings of the deployment. With data-parallel attention prompts do
-// not wait to fill a step (tensorrt_llm/_torch/pyexecutor/py_executor.py, _schedule).
+// not wait to fill a step (tensorrt_llm/_torch/pyexecutor/py_executor.py, _schedule). Where prompts
+// share steps with decodes, a step that is told its tokens holds no more sequences than these.
 func (e *Engine) scheduling(d *deploy.Deployment) deploy.Scheduling {
-	out := d.Told.Of(e.launched(d))
+	out := d.ServerOptions.Of(e.launched(d))
 	if p := d.Of(op.Prefill); p != nil && replicated(shape(d, p)) {
 		out.WaitSteps = 0
+	}
+	if p := d.Of(op.Decode); p != nil && out.Prefill != deploy.First && d.ServerOptions.StepTokens > 0 {
+		out.Sequences = max(1, min(out.Sequences, out.StepTokens/(1+p.Plan.Drafts)))
 	}
 	return out
 }
@@ -109,18 +113,19 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 	captured, launch := s.capturedDecode(&u, p.System, gathered)
 	slowPrefill, slowDecode := s.slowdowns(&u, p.System, gathered)
 	return plan.Behaviour{
-		SharedApart:     d.Told.SharedApart || s.SharedApart,
+		SharedApart:     d.ServerOptions.SharedApart || s.SharedApart,
 		LateGather:      p.Plan.SequenceParallel && s.GathersLatents,
 		SequenceFrom:    e.sequenceFrom(&u),
 		Gathered:        gathered,
 		Reduced:         s.reduced(&u, gathered),
 		Captured:        captured,
 		Launch:          launch,
-		CapturedPrompts: s.capturedPrompts(&d.Told, captured, max(1, p.Plan.Attention.DP)),
+		CapturedPrompts: s.capturedPrompts(&d.ServerOptions, captured, max(1, p.Plan.Attention.DP)),
 		PromptLaunch:    s.promptLaunch(d.Model),
 		Pieces:          s.CompiledLaunchSeconds > 0 && sparseLatent(d.Model),
 		SharedLaunches:  s.SharedLaunches,
 		Piece:           s.PieceSeconds,
+		Staged:          s.staged(&u, p.System),
 		TunedExchange:   s.TunesExchange && p.System != nil && p.System.Kernels != nil && p.System.Kernels.Unfilled(),
 		SlowPrefill:     slowPrefill,
 		SlowDecode:      slowDecode,
@@ -137,6 +142,16 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		FusedQuantise:   s.fuses(&d.Precision) && !d.Model.Hyper(), // hyper-connections write 16 bits
 		LightLast:       s.PipelineRest == "before the last",
 	}
+}
+
+// staged is the bytes of all-reduces through a buffer.
+func (s *Scheduling) staged(u *unit, sys *hardware.System) plan.Range {
+	for _, a := range s.StagedAllReduce {
+		if sys != nil && a.Chips == sys.Generation && a.Ranks == u.tp && (!a.Uncompiled || u.Shape.Hyper()) {
+			return plan.Range{From: a.Over, To: a.UpTo}
+		}
+	}
+	return plan.Range{}
 }
 
 // promptLaunch is the launch time per operator of prompt steps too long to be captured.
@@ -183,7 +198,7 @@ func (e *Engine) gathered(u *unit, p *deploy.Pool) bool {
 	if sends := u.ep > 1 && u.dp > 1 && (u.etp == 1 || e == Generic); !sends {
 		return true
 	}
-	gathers, set := u.Told.Gathers(p.Role)
+	gathers, set := u.ServerOptions.Gathers(p.Role)
 	return gathers || !set && e.gathers(u, p.System)
 }
 
@@ -228,12 +243,12 @@ func (s *Scheduling) capturedDecode(u *unit, sys *hardware.System, gathered bool
 		tokens = 1
 	case gathered && most > 0:
 		tokens = most
-	case u.Told.Captured > 0 && s.CapturesBy == "sequences":
-		tokens = u.Told.Captured * replicas * u.drafting()
-	case u.Told.Captured > 0:
-		tokens = u.Told.Captured * replicas
+	case u.ServerOptions.Captured > 0 && s.CapturesBy == "sequences":
+		tokens = u.ServerOptions.Captured * replicas * u.drafting()
+	case u.ServerOptions.Captured > 0:
+		tokens = u.ServerOptions.Captured * replicas
 	case s.LargestGraph > 0:
-		tokens = graphSize(cmp.Or(u.Told.Sequences, s.Sequences), u.drafting(), s.LargestGraph) * replicas
+		tokens = graphSize(cmp.Or(u.ServerOptions.Sequences, s.Sequences), u.drafting(), s.LargestGraph) * replicas
 	case s.CapturesBy == "tokens" && u.Shape.Hyper():
 		// These models are not compiled, so uncaptured operators are launched from Python.
 		return s.CapturedPrompts * replicas, s.PromptLaunchSeconds
@@ -253,7 +268,7 @@ func (s *Scheduling) capturedTokens(sys *hardware.System) int {
 
 // capturedPrompts is the most tokens of a captured step with prompts over all replicas. Graphs that
 // count tokens rather than sequences hold prompts, too.
-func (s *Scheduling) capturedPrompts(t *deploy.Told, decode, replicas int) int {
+func (s *Scheduling) capturedPrompts(t *deploy.ServerOptions, decode, replicas int) int {
 	switch {
 	case s.LargestGraph > 0:
 		return decode

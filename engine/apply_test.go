@@ -60,7 +60,7 @@ func TestOlderExchange(t *testing.T) {
 		}
 	}
 	d := exchanging(32, 8)
-	d.Told.Exchange = "none"
+	d.ServerOptions.Exchange = "none"
 	if q := find(t, "sglang@0.4.6").Apply(d).Pools[0].Plan; q.SlowPrefill != (plan.Slowdown{}) || q.SlowDecode != (plan.Slowdown{}) || q.CopyKernels != 8 {
 		t.Errorf("gathered: %+v and %+v times as long; %d kernels choose copies", q.SlowPrefill, q.SlowDecode, q.CopyKernels)
 	}
@@ -99,7 +99,7 @@ func TestToldExchange(t *testing.T) {
 		{"trtllm", "", "", deploy.Decode, true}, {"trtllm", "deepep", "", deploy.Decode, false},
 	} {
 		d := exchanging(16, 8)
-		d.Told.Exchange, d.Told.PrefillExchange, d.Pools[0].Role = c.exchange, c.prefill, c.role
+		d.ServerOptions.Exchange, d.ServerOptions.PrefillExchange, d.Pools[0].Role = c.exchange, c.prefill, c.role
 		if got := find(t, c.engine).Apply(d).Pools[0].Plan.Gathered; got != c.want {
 			t.Errorf("%+v: gathers is %v", c, got)
 		}
@@ -111,7 +111,7 @@ func TestUnprepared(t *testing.T) {
 	e := find(t, "sglang")
 	d := exchanging(16, 8)
 	prepared := e.Apply(d)
-	d.Told.Unprepared = true
+	d.ServerOptions.Unprepared = true
 	unprepared := e.Apply(d)
 	longer := unprepared.Engine.Drafting(2).Host(1) - prepared.Engine.Drafting(2).Host(1)
 	if want := (3.644 - 3.206) / (512 / 2.3); math.Abs(longer/want-1) > 0.03 {
@@ -154,11 +154,11 @@ func TestToldProducts(t *testing.T) {
 	for _, e := range All() {
 		for told, want := range map[string]float64{"": 0, "deep_gemm": 0, "flashinfer_trtllm": 2 * 2048 * 24576 * 7168 / 1632.5e-6 / 1e12} {
 			d := exchanging(8, 8)
-			d.Told.Products = told
+			d.ServerOptions.Products = told
 			if e.Name != "sglang" {
 				want = 0
 			}
-			if got := e.Apply(d).Precision.Told; math.Abs(got.TFlops-want) > 0.5 || got.Seconds != 0 {
+			if got := e.Apply(d).Precision.BlockKernels; math.Abs(got.TFlops-want) > 0.5 || got.Seconds != 0 {
 				t.Errorf("%s, %q: %+v, want %g TFLOP/s", e.Name, told, got, want)
 			}
 		}
@@ -210,7 +210,7 @@ func TestCaptured(t *testing.T) {
 		}
 	}
 	// Told 32 of each rank, SGLang means sequences, of three tokens with two drafts; vLLM means tokens.
-	split.Told.Captured, split.Pools[0].Plan.Drafts = 32, 2
+	split.ServerOptions.Captured, split.Pools[0].Plan.Drafts = 32, 2
 	dp := split.Pools[0].Plan.Attention.DP
 	for name, tokens := range map[string]int{"sglang": 96 * dp, "vllm": 32 * dp} {
 		if p := find(t, name).Apply(split).Pools[0].Plan; p.Captured != tokens || p.Launch == 0 {
@@ -224,7 +224,7 @@ func TestCaptured(t *testing.T) {
 func TestCapturedPrompts(t *testing.T) {
 	d := exchanging(1, 8)
 	told := func(all, prompts int) deploy.Deployment {
-		d.Told.Captured, d.Told.CapturedPrompts = all, prompts
+		d.ServerOptions.Captured, d.ServerOptions.CapturedPrompts = all, prompts
 		return d
 	}
 	for _, c := range []struct {
@@ -237,7 +237,7 @@ func TestCapturedPrompts(t *testing.T) {
 	} {
 		p := find(t, c.engine).Apply(c.d).Pools[0].Plan
 		if want := c.want * p.Attention.DP; p.CapturedPrompts != want || p.PromptLaunch == 0 {
-			t.Errorf("%s told %+v: prompts of %d tokens are captured, want %d; %g s to launch", c.engine, c.d.Told, p.CapturedPrompts, want, p.PromptLaunch)
+			t.Errorf("%s told %+v: prompts of %d tokens are captured, want %d; %g s to launch", c.engine, c.d.ServerOptions, p.CapturedPrompts, want, p.PromptLaunch)
 		}
 	}
 	if p := find(t, "none").Apply(told(0, 0)).Pools[0].Plan; p.PromptLaunch != 0 {
@@ -267,7 +267,7 @@ func TestPorts(t *testing.T) {
 	} {
 		e := find(t, c.engine)
 		before := on(c.maker, c.dp, c.drafts)
-		before.Told.Sequences = c.sequences
+		before.ServerOptions.Sequences = c.sequences
 		d := e.Apply(before)
 		p := d.Pools[0].Plan
 		if p.Captured != c.captured || (p.Launch > 0) != (c.captured > 0) || (p.Piece > 0) != c.pieces {
@@ -293,6 +293,30 @@ func TestPortSequences(t *testing.T) {
 		d = e.Apply(d)
 		if got := vllmSequences(shape(&d, &d.Pools[0])); got != c.want {
 			t.Errorf("%+v: %d sequences", c, got)
+		}
+	}
+}
+
+// TestStaged: which all-reduces of vLLM go through a buffer follows from the generation of the chip and the ranks; models with hyper-connections
+// are not compiled, and nothing is fused with theirs. SGLang has no such buffer, and vLLM 0.9 had none.
+func TestStaged(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct {
+		engine, generation string
+		tp, streams        int
+		want               plan.Range
+	}{
+		{"vllm", "Blackwell", 8, 0, plan.Range{From: mib, To: 128 * mib}}, {"vllm", "Hopper", 8, 0, plan.Range{From: mib / 2, To: 64 * mib}},
+		{"vllm", "Blackwell", 4, 0, plan.Range{}}, {"vllm", "Blackwell", 4, 4, plan.Range{From: 2 * mib, To: 32 * mib}},
+		{"vllm", "CDNA 3", 8, 0, plan.Range{}}, {"vllm@0.9", "Blackwell", 8, 0, plan.Range{}}, {"sglang", "Blackwell", 8, 0, plan.Range{}},
+	} {
+		d := exchanging(1, 8)
+		sys, shape := *d.Pools[0].System, *d.Model
+		sys.Generation, shape.Streams = c.generation, c.streams
+		d.Pools[0].System, d.Model = &sys, &shape
+		d.Pools[0].Plan.Attention.TP = c.tp
+		if got := find(t, c.engine).Apply(d).Pools[0].Plan.Staged; got != c.want {
+			t.Errorf("%+v: %+v", c, got)
 		}
 	}
 }

@@ -147,7 +147,7 @@ func (e *Engine) requestedKernels(d *deploy.Deployment, prefill bool) string {
 		return ""
 	}
 	latent := isLatent(d.Model)
-	setting := d.Told.Backend(prefill)
+	setting := d.ServerOptions.Backend(prefill)
 	name, b := e.Attention.find(setting, latent)
 	requested := ""
 	for i := range d.Pools {
@@ -195,7 +195,7 @@ func (e *Engine) refusedAttention(u unit, s *hardware.System) (out []string) {
 	latent := isLatent(u.Shape)
 	var said []string
 	for _, option := range AttentionOptions {
-		name := *option.of(&u.Told)
+		name := *option.of(&u.ServerOptions)
 		if name == "" {
 			continue
 		}
@@ -222,7 +222,7 @@ func (e *Engine) refusedAttention(u unit, s *hardware.System) (out []string) {
 }
 
 // CheckSettings says which launch settings the engine lacks on a chip, whatever the plan.
-func (e *Engine) CheckSettings(t *deploy.Told, s *hardware.System) error {
+func (e *Engine) CheckSettings(t *deploy.ServerOptions, s *hardware.System) error {
 	var out []error
 	for _, option := range e.unknown(t) {
 		out = append(out, fmt.Errorf("%s %s has no option %s", e.Title, e.Options.Version, option))
@@ -323,21 +323,21 @@ func CheckAttention(name string) error {
 type AttentionOption struct {
 	Setting string            // its name among the settings of this program
 	Names   map[string]string // by engine
-	of      func(*deploy.Told) *string
+	of      func(*deploy.ServerOptions) *string
 }
 
 // AttentionOptions of all engines.
 var AttentionOptions = []AttentionOption{
 	{"attention-backend", map[string]string{"sglang": "attention-backend", "vllm": "attention-backend", "trtllm": "attn_backend"},
-		func(t *deploy.Told) *string { return &t.Attention }},
+		func(t *deploy.ServerOptions) *string { return &t.Attention }},
 	{"prefill-attention-backend", map[string]string{"sglang": "prefill-attention-backend"},
-		func(t *deploy.Told) *string { return &t.PrefillAttention }},
+		func(t *deploy.ServerOptions) *string { return &t.PrefillAttention }},
 	{"decode-attention-backend", map[string]string{"sglang": "decode-attention-backend"},
-		func(t *deploy.Told) *string { return &t.DecodeAttention }},
+		func(t *deploy.ServerOptions) *string { return &t.DecodeAttention }},
 }
 
-// TellAttention sets an option that chooses backends; false if there is none of that name.
-func TellAttention(t *deploy.Told, option, backend string) bool {
+// SetAttention sets an option that chooses backends; false if there is none of that name.
+func SetAttention(t *deploy.ServerOptions, option, backend string) bool {
 	for _, o := range AttentionOptions {
 		if o.Setting == option || strings.ReplaceAll(o.Setting, "-", "_") == option || slices.Contains(slices.Collect(maps.Values(o.Names)), option) {
 			*o.of(t) = backend

@@ -68,13 +68,13 @@ func on(t *testing.T, name string) *hardware.System {
 }
 
 // attending is a deployment of latent or grouped attention on a chip, told a backend.
-func attending(t *testing.T, chip string, latent bool, told deploy.Told) deploy.Deployment {
+func attending(t *testing.T, chip string, latent bool, told deploy.ServerOptions) deploy.Deployment {
 	d := exchanging(8, 8)
 	shape := *d.Model
 	if !latent {
 		shape.Attention.Kind = model.MultiHead
 	}
-	d.Model, d.Told = &shape, told
+	d.Model, d.ServerOptions = &shape, told
 	d.Pools[0].System = on(t, chip)
 	return d
 }
@@ -102,28 +102,28 @@ func TestAsks(t *testing.T) {
 	for _, c := range []struct {
 		engine, chip    string
 		latent          bool
-		told            deploy.Told
+		told            deploy.ServerOptions
 		prefill, decode string
 	}{
-		{"sglang", "H200", false, deploy.Told{}, "?fa3", "?fa3"}, // beside PyTorch's kernels
-		{"sglang", "H200", false, deploy.Told{Attention: "fa3"}, "?fa3", "?fa3"},
-		{"vllm", "H200", false, deploy.Told{Attention: "FLASH_ATTN"}, "?fa3", "?fa3"},
-		{"trtllm", "H200", false, deploy.Told{}, "", ""},
-		{"trtllm", "H200", false, deploy.Told{Attention: "TRTLLM"}, "", ""},
-		{"sglang", "H100_SXM", false, deploy.Told{}, "", ""}, // is what was measured
-		{"sglang", "H20_96G", false, deploy.Told{}, "", ""},  // other chips' kernels are no better than its own
-		{"sglang", "B200", true, deploy.Told{Attention: "triton"}, "triton", "triton"},
-		{"sglang", "B200", true, deploy.Told{Attention: "flashinfer", DecodeAttention: "cutlass_mla"}, "flashinfer", "cutlass_mla"},
-		{"vllm", "B200", true, deploy.Told{Attention: "TRITON_MLA"}, "", "triton"},
-		{"vllm", "B200", false, deploy.Told{Attention: "FLASHINFER"}, "", ""},
-		{"vllm", "B200", false, deploy.Told{Attention: "FLASH_ATTN"}, "fa3", "fa3"},
-		{"none", "B200", false, deploy.Told{Attention: "flashinfer"}, "flashinfer", "flashinfer"},
-		{"sglang@0.4", "B200", false, deploy.Told{}, "?flashinfer", "?flashinfer"},
-		{"sglang", "MI300X", false, deploy.Told{}, "", ""},
-		{"sglang", "MI300X", false, deploy.Told{Attention: "aiter"}, "aiter", "aiter"}, // its kernels are fa3 of an H200
-		{"vllm", "MI300X", false, deploy.Told{Attention: "aiter"}, "aiter", "aiter"},
-		{"vllm", "MI300X", false, deploy.Told{}, "", ""},
-		{"sglang", "RTX_4090", false, deploy.Told{Attention: "flashinfer"}, "", ""}, // those of an L40S, where it takes the same
+		{"sglang", "H200", false, deploy.ServerOptions{}, "?fa3", "?fa3"}, // beside PyTorch's kernels
+		{"sglang", "H200", false, deploy.ServerOptions{Attention: "fa3"}, "?fa3", "?fa3"},
+		{"vllm", "H200", false, deploy.ServerOptions{Attention: "FLASH_ATTN"}, "?fa3", "?fa3"},
+		{"trtllm", "H200", false, deploy.ServerOptions{}, "", ""},
+		{"trtllm", "H200", false, deploy.ServerOptions{Attention: "TRTLLM"}, "", ""},
+		{"sglang", "H100_SXM", false, deploy.ServerOptions{}, "", ""}, // is what was measured
+		{"sglang", "H20_96G", false, deploy.ServerOptions{}, "", ""},  // other chips' kernels are no better than its own
+		{"sglang", "B200", true, deploy.ServerOptions{Attention: "triton"}, "triton", "triton"},
+		{"sglang", "B200", true, deploy.ServerOptions{Attention: "flashinfer", DecodeAttention: "cutlass_mla"}, "flashinfer", "cutlass_mla"},
+		{"vllm", "B200", true, deploy.ServerOptions{Attention: "TRITON_MLA"}, "", "triton"},
+		{"vllm", "B200", false, deploy.ServerOptions{Attention: "FLASHINFER"}, "", ""},
+		{"vllm", "B200", false, deploy.ServerOptions{Attention: "FLASH_ATTN"}, "fa3", "fa3"},
+		{"none", "B200", false, deploy.ServerOptions{Attention: "flashinfer"}, "flashinfer", "flashinfer"},
+		{"sglang@0.4", "B200", false, deploy.ServerOptions{}, "?flashinfer", "?flashinfer"},
+		{"sglang", "MI300X", false, deploy.ServerOptions{}, "", ""},
+		{"sglang", "MI300X", false, deploy.ServerOptions{Attention: "aiter"}, "aiter", "aiter"}, // its kernels are fa3 of an H200
+		{"vllm", "MI300X", false, deploy.ServerOptions{Attention: "aiter"}, "aiter", "aiter"},
+		{"vllm", "MI300X", false, deploy.ServerOptions{}, "", ""},
+		{"sglang", "RTX_4090", false, deploy.ServerOptions{Attention: "flashinfer"}, "", ""}, // those of an L40S, where it takes the same
 	} {
 		d := attending(t, c.chip, c.latent, c.told)
 		got := find(t, c.engine).Apply(d).Precision
@@ -131,7 +131,7 @@ func TestAsks(t *testing.T) {
 			t.Errorf("%s on %s, told %+v: %q and %q, want %q and %q", c.engine, c.chip, c.told, got.PrefillBy, got.DecodeBy, c.prefill, c.decode)
 		}
 	}
-	d := attending(t, "H200", false, deploy.Told{Attention: "triton"})
+	d := attending(t, "H200", false, deploy.ServerOptions{Attention: "triton"})
 	assumed := *d.Assume
 	assumed.Engine = false
 	d.Assume = &assumed
@@ -145,23 +145,23 @@ func TestRefusesAttention(t *testing.T) {
 	for _, c := range []struct {
 		engine, chip string
 		latent       bool
-		told         deploy.Told
+		told         deploy.ServerOptions
 		why          string
 	}{
-		{"sglang", "H200", false, deploy.Told{Attention: "flashinfr"}, `has no such attention backend: "flashinfr" is not one of "aiter"`},
-		{"sglang", "H200", false, deploy.Told{Attention: "FLASH_ATTN"}, "has no such attention backend"},
-		{"sglang", "H200", false, deploy.Told{Attention: "trtllm_mla"}, "trtllm_mla of SGLang is not for grouped attention"},
-		{"sglang", "H200", true, deploy.Told{DecodeAttention: "cutlass_mla"}, "runs latent attention on Blackwell, not on H200 (Hopper); there it has dsa, fa3, fa4, flashinfer, flashmla"},
-		{"sglang", "B200", false, deploy.Told{Attention: "fa3"}, "runs grouped attention on Ampere, Ada, Hopper, not on B200"},
-		{"sglang@0.4", "B200", true, deploy.Told{Attention: "trtllm_mla"}, "has no such attention backend"},
-		{"vllm", "B200", false, deploy.Told{PrefillAttention: "FLASHINFER"}, "has no option prefill-attention-backend"},
-		{"vllm", "H200", false, deploy.Told{Attention: "fa3", PrefillAttention: "fa3"}, "has no option prefill-attention-backend"}, // in either case of letters
-		{"vllm", "H200", false, deploy.Told{Attention: "fa3", PrefillAttention: "FA3"}, "has no option prefill-attention-backend"},
-		{"trtllm", "B200", true, deploy.Told{Attention: "FLASHINFER"}, "not for latent attention"},
-		{"none", "B200", true, deploy.Told{Attention: "aiter"}, "has no such attention backend"},
-		{"sglang", "B200", true, deploy.Told{Attention: "flashinfer"}, ""},
-		{"none", "B200", true, deploy.Told{Attention: "trtllm-gen"}, ""},
-		{"vllm", "SOW-S1", false, deploy.Told{Attention: "FLASHINFER"}, ""}, // of no generation that is known
+		{"sglang", "H200", false, deploy.ServerOptions{Attention: "flashinfr"}, `has no such attention backend: "flashinfr" is not one of "aiter"`},
+		{"sglang", "H200", false, deploy.ServerOptions{Attention: "FLASH_ATTN"}, "has no such attention backend"},
+		{"sglang", "H200", false, deploy.ServerOptions{Attention: "trtllm_mla"}, "trtllm_mla of SGLang is not for grouped attention"},
+		{"sglang", "H200", true, deploy.ServerOptions{DecodeAttention: "cutlass_mla"}, "runs latent attention on Blackwell, not on H200 (Hopper); there it has dsa, fa3, fa4, flashinfer, flashmla"},
+		{"sglang", "B200", false, deploy.ServerOptions{Attention: "fa3"}, "runs grouped attention on Ampere, Ada, Hopper, not on B200"},
+		{"sglang@0.4", "B200", true, deploy.ServerOptions{Attention: "trtllm_mla"}, "has no such attention backend"},
+		{"vllm", "B200", false, deploy.ServerOptions{PrefillAttention: "FLASHINFER"}, "has no option prefill-attention-backend"},
+		{"vllm", "H200", false, deploy.ServerOptions{Attention: "fa3", PrefillAttention: "fa3"}, "has no option prefill-attention-backend"}, // in either case of letters
+		{"vllm", "H200", false, deploy.ServerOptions{Attention: "fa3", PrefillAttention: "FA3"}, "has no option prefill-attention-backend"},
+		{"trtllm", "B200", true, deploy.ServerOptions{Attention: "FLASHINFER"}, "not for latent attention"},
+		{"none", "B200", true, deploy.ServerOptions{Attention: "aiter"}, "has no such attention backend"},
+		{"sglang", "B200", true, deploy.ServerOptions{Attention: "flashinfer"}, ""},
+		{"none", "B200", true, deploy.ServerOptions{Attention: "trtllm-gen"}, ""},
+		{"vllm", "SOW-S1", false, deploy.ServerOptions{Attention: "FLASHINFER"}, ""}, // of no generation that is known
 	} {
 		d := attending(t, c.chip, c.latent, c.told)
 		e := find(t, c.engine)
@@ -180,13 +180,13 @@ func TestAttentionIsLaunched(t *testing.T) {
 	for _, c := range []struct {
 		engine string
 		latent bool
-		told   deploy.Told
+		told   deploy.ServerOptions
 		words  string
 	}{
-		{"sglang", true, deploy.Told{Attention: "trtllm-gen"}, "--attention-backend trtllm_mla"},
-		{"sglang", true, deploy.Told{PrefillAttention: "fa3", DecodeAttention: "flashmla"}, "--prefill-attention-backend fa3 --decode-attention-backend flashmla"},
-		{"vllm", false, deploy.Told{Attention: "fa3"}, "--attention-backend FLASH_ATTN"},
-		{"trtllm", false, deploy.Told{Attention: "flashinfer"}, "attn_backend: FLASHINFER"},
+		{"sglang", true, deploy.ServerOptions{Attention: "trtllm-gen"}, "--attention-backend trtllm_mla"},
+		{"sglang", true, deploy.ServerOptions{PrefillAttention: "fa3", DecodeAttention: "flashmla"}, "--prefill-attention-backend fa3 --decode-attention-backend flashmla"},
+		{"vllm", false, deploy.ServerOptions{Attention: "fa3"}, "--attention-backend FLASH_ATTN"},
+		{"trtllm", false, deploy.ServerOptions{Attention: "flashinfer"}, "attn_backend: FLASHINFER"},
 	} {
 		d := attending(t, "H200", c.latent, c.told)
 		l := find(t, c.engine).Launch(&d, &d.Pools[0])

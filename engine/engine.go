@@ -75,6 +75,8 @@ type Scheduling struct {
 	PromptLaunchSeconds float64 `json:"prompt_launch_seconds" required:"true"`
 	// CompiledLaunchSeconds is the same for compiled sparse latent attention; 0: as others.
 	CompiledLaunchSeconds float64 `json:"compiled_launch_seconds" range:"[0,1]"`
+	// StagedAllReduce is the all-reduces that go through a buffer which all ranks see.
+	StagedAllReduce []StagedAllReduce `json:"staged_all_reduce"`
 	// SharedApart: shared experts do not run among the routed ones.
 	SharedApart bool `json:"shared_apart"`
 	// IndexKernels is the number of small kernels of a sparse-attention indexer before its queries
@@ -126,6 +128,16 @@ type Scheduling struct {
 	Sources map[string]string `json:"sources" required:"true"`
 	// Chosen are the numbers chosen with the runs in view that predictions are judged by.
 	Chosen map[string]document.Chosen `json:"chosen"`
+}
+
+// StagedAllReduce is all-reduces of more than Over and at most UpTo bytes on chips of a generation.
+type StagedAllReduce struct {
+	Chips string  `json:"chips" required:"true"`
+	Ranks int     `json:"ranks" required:"true" range:"[2,1000]"`
+	Over  float64 `json:"over" required:"true" range:"[0,1e15]"`
+	UpTo  float64 `json:"up_to" required:"true" range:"[1,1e15]"`
+	// Uncompiled: only in models that are not compiled, whose all-reduces nothing is fused with.
+	Uncompiled bool `json:"uncompiled"`
 }
 
 // UnfusedKernels are small kernels around an exchange that most engines fuse.

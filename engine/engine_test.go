@@ -44,13 +44,13 @@ type served struct {
 	MaxContext     int
 	MemoryFraction float64
 	Published      bool // the checkpoint has these weights
-	Told           deploy.Told
+	ServerOptions  deploy.ServerOptions
 }
 
 func (s *served) parts() (*deploy.Deployment, *deploy.Pool) {
 	d := &deploy.Deployment{
 		Name: s.Model, Model: s.Shape, Precision: s.Precision, Assume: &assume.Assumptions{MemoryFraction: s.MemoryFraction, Engine: true},
-		GPUsPerNode: s.GPUsPerNode, MaxContext: s.MaxContext, Told: s.Told,
+		GPUsPerNode: s.GPUsPerNode, MaxContext: s.MaxContext, ServerOptions: s.ServerOptions,
 		Pools:  []deploy.Pool{{Role: s.Role, Plan: s.Plan, Count: s.Instances}},
 		Stored: deploy.Stored{Published: s.Published},
 	}
@@ -139,7 +139,7 @@ func deployments(f func(*served)) {
 										Plan: plan.Plan{Layout: plan.Layout{Attention: layout, Experts: x}, Batch: plan.Batch{Count: layout.PP, Size: 16 * variant}},
 									}
 									d.Plan.Drafts = variant % 3
-									d.Told.Captured = 8 * (variant % 2)
+									d.ServerOptions.Captured = 8 * (variant % 2)
 									d.Plan.SequenceParallel = variant == 3
 									d.Plan.TunedExchange = variant == 1
 									d.Plan.Overlap = plan.Overlap((variant + i) % int(plan.OverlapCount))
@@ -158,7 +158,7 @@ func deployments(f func(*served)) {
 }
 
 // told is all that servers of an engine can be told of their scheduling.
-func told(e *Engine) (out deploy.Told) {
+func told(e *Engine) (out deploy.ServerOptions) {
 	for i := range RunOptions {
 		if o := &RunOptions[i]; o.Names[e.Name] != "" {
 			*o.of(&out) = 20
@@ -186,7 +186,7 @@ func TestOptionsExist(t *testing.T) {
 			used, taken := map[string]bool{}, 0
 			deployments(func(d *served) {
 				if d.Instances%2 == 0 {
-					d.Told = told(e)
+					d.ServerOptions = told(e)
 				}
 				l := e.Launch(d.parts())
 				var names []string
@@ -376,6 +376,13 @@ func TestRefuses(t *testing.T) {
 		return moe(plan.Split{DP: 8, PP: 1, TP: 1}, plan.ExpertSplit{EP: 8, TP: 1, DP: 1})
 	}
 	drafted := func(d *served) { d.Plan.Drafts = 1 }
+	states := func(groups int) func(*served) {
+		return func(d *served) {
+			shape := *d.Shape
+			shape.Mixed = []model.MixedAttention{{Attention: model.Attention{Kind: model.Mamba, Heads: 64, KVHeads: groups, HeadDim: 128, ValueDim: 64}, Layers: 2}}
+			d.Shape = &shape
+		}
+	}
 	for _, c := range []struct {
 		name   string
 		d      *served
@@ -407,6 +414,9 @@ func TestRefuses(t *testing.T) {
 		{"fp4 cache", with(dense(plan.Split{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Precision.Cache = 0.5 }), "", "FP4 KV cache", "FP4 KV cache"},
 		{"float32", with(dense(plan.Split{DP: 1, PP: 1, TP: 8}), func(d *served) { d.Precision.Weight = 4 }), "4 bytes", "4 bytes", "4 bytes"},
 		{"a part of a node", dense(plan.Split{DP: 1, PP: 3, TP: 4}), "do not fill nodes", "do not fill nodes", "do not fill nodes"},
+		{"half a group of states", with(dense(plan.Split{DP: 1, PP: 1, TP: 8}), states(4)), "the 4 groups", "the 4 groups", ""},
+		{"whole groups of states", with(dense(plan.Split{DP: 1, PP: 1, TP: 8}), states(8)), "", "", ""},
+		{"one group of states", with(dense(plan.Split{DP: 1, PP: 1, TP: 8}), states(1)), "", "", ""},
 		{"context of a dense model", with(dense(plan.Split{DP: 1, PP: 1, TP: 4, CP: 2}), func(d *served) { d.Role = deploy.Decode }), "context parallel", "key/value heads", "latent"},
 		{"context in decode", with(moe(plan.Split{DP: 1, PP: 1, TP: 4, CP: 2}, plan.ExpertSplit{EP: 8, TP: 1, DP: 1}), func(d *served) { d.Role = deploy.Decode }), "context parallel", "", ""},
 		{"context in both phases", moe(plan.Split{DP: 1, PP: 1, TP: 4, CP: 2}, plan.ExpertSplit{EP: 8, TP: 1, DP: 1}), "context parallel", "servers of one phase", "only in decode"},

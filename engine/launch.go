@@ -109,7 +109,7 @@ func (e *Engine) unit(d *deploy.Deployment, p *deploy.Pool) unit {
 	u := shape(d, p)
 	u.cacheType = e.Cache[u.cache]
 	u.checkpoint = d.Name
-	u.attention, u.prefillAttention, u.decodeAttention = e.backend(u, d.Told.Attention), e.backend(u, d.Told.PrefillAttention), e.backend(u, d.Told.DecodeAttention)
+	u.attention, u.prefillAttention, u.decodeAttention = e.backend(u, d.ServerOptions.Attention), e.backend(u, d.ServerOptions.PrefillAttention), e.backend(u, d.ServerOptions.DecodeAttention)
 	f := e.Weights[u.weights]
 	switch stored, _ := d.Model.Narrowest(); {
 	case d.Stored.Published: // a checkpoint implies its format

@@ -7,6 +7,7 @@ import (
 
 	"throughline/deploy"
 	"throughline/hardware"
+	"throughline/model"
 	"throughline/plan"
 )
 
@@ -49,6 +50,26 @@ var features = [featureCount]feature{
 type limit struct {
 	breaks func(unit) bool
 	why    func(unit) string
+}
+
+// stateGroups: several groups of a Mamba-2 state are split whole, a single one is repeated. See
+// MambaMixer2 of vllm/model_executor/layers/mamba/mamba_mixer2.py (a014e35) and of
+// python/sglang/srt/layers/attention/mamba/mamba.py (cce0a124).
+var stateGroups = limit{
+	func(u unit) bool { return unevenGroups(u) > 0 },
+	func(u unit) string {
+		return fmt.Sprintf("tp %d does not divide the %d groups of the Mamba-2 states of %s", u.tp, unevenGroups(u), u.Shape.Name)
+	},
+}
+
+// unevenGroups is the groups of states that tensor parallelism would cut; 0: it cuts none.
+func unevenGroups(u unit) int {
+	for kind := range 1 + len(u.Shape.Mixed) {
+		if a := u.Shape.AttentionOf(kind); a.Kind == model.Mamba && a.KVHeads > 1 && a.KVHeads%u.tp != 0 {
+			return a.KVHeads
+		}
+	}
+	return 0
 }
 
 // limits hold for every engine.
@@ -177,10 +198,10 @@ func (e *Engine) refusedSequence(u unit, chip *hardware.System) string {
 
 // refusedOptions says which settings the engine lacks on a chip; the generic one has all.
 func (e *Engine) refusedOptions(u unit, s *hardware.System) (out []string) {
-	for _, option := range e.unknown(&u.Told) {
+	for _, option := range e.unknown(&u.ServerOptions) {
 		out = append(out, fmt.Sprintf("%s %s has no option %s", e.Title, e.Options.Version, option))
 	}
-	if u.Told.Attention+u.Told.PrefillAttention+u.Told.DecodeAttention != "" {
+	if u.ServerOptions.Attention+u.ServerOptions.PrefillAttention+u.ServerOptions.DecodeAttention != "" {
 		out = append(out, e.refusedAttention(u, s)...)
 	}
 	return out

@@ -15,28 +15,31 @@ type RunOption struct {
 	Names   map[string]string // by engine
 	// Shared are the engines whose value covers all data-parallel ranks of a server, not each.
 	Shared []string
-	of     func(*deploy.Told) *int
+	of     func(*deploy.ServerOptions) *int
 	off    int // values up to this change nothing
 }
 
 // RunOptions that the model of scheduling supports.
 var RunOptions = []RunOption{
 	{"step-tokens", map[string]string{"sglang": "chunked-prefill-size", "vllm": "max-num-batched-tokens", "trtllm": "max_num_tokens"}, []string{"sglang"},
-		func(t *deploy.Told) *int { return &t.StepTokens }, 0},
+		func(t *deploy.ServerOptions) *int { return &t.StepTokens }, 0},
 	{"max-running-requests", map[string]string{"sglang": "max-running-requests", "vllm": "max-num-seqs", "trtllm": "max_batch_size"}, []string{"sglang"},
-		func(t *deploy.Told) *int { return &t.Sequences }, 0},
+		func(t *deploy.ServerOptions) *int { return &t.Sequences }, 0},
 	{"poll-steps", map[string]string{"sglang": "scheduler-recv-interval"}, nil,
-		func(t *deploy.Told) *int { return &t.PollSteps }, 1},
+		func(t *deploy.ServerOptions) *int { return &t.PollSteps }, 1},
 	{"wait-steps", map[string]string{"trtllm": "batch_wait_timeout_iters"}, nil,
-		func(t *deploy.Told) *int { return &t.WaitSteps }, 0},
+		func(t *deploy.ServerOptions) *int { return &t.WaitSteps }, 0},
 	{"balance-steps", map[string]string{"trtllm": "timeout_iters"}, nil,
-		func(t *deploy.Told) *int { return &t.BalanceSteps }, 0},
+		func(t *deploy.ServerOptions) *int { return &t.BalanceSteps }, 0},
 	{"captured-batch", map[string]string{"sglang": "cuda-graph-max-bs", "vllm": "max-cudagraph-capture-size", "trtllm": "cuda_graph_max_batch_size"}, nil,
-		func(t *deploy.Told) *int { return &t.Captured }, 0},
+		func(t *deploy.ServerOptions) *int { return &t.Captured }, 0},
 	// vLLM has none of its own: graphs of captured-batch tokens hold prompts, too, unless
 	// cudagraph_mode is FULL_DECODE_ONLY.
 	{"captured-prompts", map[string]string{"sglang": "piecewise-cuda-graph-max-tokens", "vllm": "captured-prompts"}, nil,
-		func(t *deploy.Told) *int { return &t.CapturedPrompts }, 0},
+		func(t *deploy.ServerOptions) *int { return &t.CapturedPrompts }, 0},
+	// Other engines cut prompts unasked.
+	{"chunked-prefill", map[string]string{"trtllm": "enable_chunked_prefill"}, nil,
+		func(t *deploy.ServerOptions) *int { return &t.ChunkedPrefill }, 0},
 }
 
 // MemorySetting is the share of memory that servers take, which each engine counts differently.
@@ -94,9 +97,9 @@ func OnlyOf(name string) string {
 	return ""
 }
 
-// Tell sets a run option by the name of any engine, some of which mean all data-parallel ranks
+// SetOption sets a run option by the name of any engine, some of which mean all data-parallel ranks
 // together, or by the setting's, which means each.
-func Tell(t *deploy.Told, name string, value, ranks int) error {
+func SetOption(t *deploy.ServerOptions, name string, value, ranks int) error {
 	for i := range RunOptions {
 		o := &RunOptions[i]
 		for _, e := range slices.Sorted(maps.Keys(o.Names)) {
@@ -127,10 +130,10 @@ func SharedByRanks(name string) bool {
 // (python/sglang/srt/server_args.py, MOE_A2A_BACKEND_CHOICES).
 var Exchanges = []string{"none", "deepep", "megamoe", "mooncake", "nixl", "ascend_fuseep", "flashinfer", "mori", "pplx", "ascend_tp"}
 
-// UntoldTokens is the default tokens of a step of a data-parallel rank. An engine that divides its
-// setting among ranks also divides the default (python/sglang/srt/server_args.py of SGLang: "The
-// chunked prefill size is adjusted"). Launch commands always set what was priced.
-func (e *Engine) UntoldTokens(ranks int) int {
+// DefaultStepTokens is the default tokens of a step of a data-parallel rank. An engine that divides
+// its setting among ranks also divides the default (python/sglang/srt/server_args.py of SGLang:
+// "The chunked prefill size is adjusted"). Launch commands always set what was priced.
+func (e *Engine) DefaultStepTokens(ranks int) int {
 	tokens := e.Scheduling.StepTokens
 	for i := range RunOptions {
 		if o := &RunOptions[i]; o.Setting == "step-tokens" && slices.Contains(o.Shared, e.Name) {
@@ -141,8 +144,8 @@ func (e *Engine) UntoldTokens(ranks int) int {
 }
 
 // unknown are the run options set that the engine lacks, as other engines call them.
-func (e *Engine) unknown(t *deploy.Told) (out []string) {
-	if *t == (deploy.Told{}) || e == Generic {
+func (e *Engine) unknown(t *deploy.ServerOptions) (out []string) {
+	if *t == (deploy.ServerOptions{}) || e == Generic {
 		return nil
 	}
 	for i := range RunOptions {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,25 +11,25 @@ import (
 
 // TestTell: an option under the name of its engine, which may mean all ranks together, or of the setting, which means each.
 func TestTell(t *testing.T) {
-	var told deploy.Told
+	var told deploy.ServerOptions
 	for _, o := range []struct {
 		name  string
 		value int
 	}{{"chunked-prefill-size", 32768}, {"max_batch_size", 64}, {"scheduler-recv-interval", 30}, {"batch_wait_timeout_iters", 20}, {"balance-steps", 60}, {"cuda-graph-max-bs", 96}} {
-		if err := Tell(&told, o.name, o.value, 4); err != nil {
+		if err := SetOption(&told, o.name, o.value, 4); err != nil {
 			t.Error(err)
 		}
 	}
-	if want := (deploy.Told{StepTokens: 8192, Sequences: 64, PollSteps: 30, WaitSteps: 20, BalanceSteps: 60, Captured: 96}); told != want {
+	if want := (deploy.ServerOptions{StepTokens: 8192, Sequences: 64, PollSteps: 30, WaitSteps: 20, BalanceSteps: 60, Captured: 96}); told != want {
 		t.Errorf("%+v, want %+v", told, want)
 	}
-	if err := Tell(&told, "chunked_prefill", 1, 1); err == nil {
+	if err := SetOption(&told, "chunked_prefill", 1, 1); err == nil {
 		t.Error("an option that is not known is taken")
 	}
 	if got := Aliases("max-running-requests"); !slices.Equal(got, []string{"max-num-seqs", "max_batch_size"}) {
 		t.Error(got)
 	}
-	d := find(t, "sglang").Apply(deploy.Deployment{Told: told, Model: exchanging(8, 8).Model, Assume: exchanging(8, 8).Assume, Pools: exchanging(8, 8).Pools})
+	d := find(t, "sglang").Apply(deploy.Deployment{ServerOptions: told, Model: exchanging(8, 8).Model, Assume: exchanging(8, 8).Assume, Pools: exchanging(8, 8).Pools})
 	if d.Engine.StepTokens != 8192 || d.Engine.PollSteps != 30 || d.Engine.StepSeconds != find(t, "sglang").Scheduling.StepSeconds {
 		t.Errorf("%+v", d.Engine.Scheduling)
 	}
@@ -38,19 +39,20 @@ func TestTell(t *testing.T) {
 // one does as it is told.
 func TestToldIsLaunched(t *testing.T) {
 	for _, c := range []struct {
-		told     deploy.Told
+		told     deploy.ServerOptions
 		replicas int
 		engine   string
 		words    []string
 		others   []string
 	}{
-		{deploy.Told{PollSteps: 30}, 8, "sglang", []string{"--scheduler-recv-interval 30"}, []string{"vllm", "trtllm"}},
-		{deploy.Told{WaitSteps: 20}, 1, "trtllm", []string{"batch_wait_timeout_iters: 20", "batch_wait_max_tokens_ratio: 1"}, []string{"sglang", "vllm"}},
-		{deploy.Told{BalanceSteps: 50}, 8, "trtllm", []string{"enable_balance: true", "timeout_iters: 50"}, []string{"sglang", "vllm"}},
-		{deploy.Told{PollSteps: 1, StepTokens: 4096, Sequences: 8}, 8, "vllm", nil, nil},
+		{deploy.ServerOptions{PollSteps: 30}, 8, "sglang", []string{"--scheduler-recv-interval 30"}, []string{"vllm", "trtllm"}},
+		{deploy.ServerOptions{WaitSteps: 20}, 1, "trtllm", []string{"batch_wait_timeout_iters: 20", "batch_wait_max_tokens_ratio: 1"}, []string{"sglang", "vllm"}},
+		{deploy.ServerOptions{BalanceSteps: 50}, 8, "trtllm", []string{"enable_balance: true", "timeout_iters: 50"}, []string{"sglang", "vllm"}},
+		{deploy.ServerOptions{ChunkedPrefill: 1}, 1, "trtllm", []string{"enable_chunked_prefill: true"}, []string{"sglang", "vllm"}},
+		{deploy.ServerOptions{PollSteps: 1, StepTokens: 4096, Sequences: 8}, 8, "vllm", nil, nil},
 	} {
 		d := exchanging(c.replicas, 8)
-		d.Told = c.told
+		d.ServerOptions = c.told
 		l := find(t, c.engine).Launch(&d, &d.Pools[0])
 		text := strings.Join(l.Commands, " ") + l.Config
 		for _, w := range c.words {
@@ -71,7 +73,7 @@ func TestToldIsLaunched(t *testing.T) {
 func TestReplicasDoNotWait(t *testing.T) {
 	for replicas, want := range map[int]int{1: 20, 8: 0} {
 		d := exchanging(replicas, 8)
-		d.Told.WaitSteps = 20
+		d.ServerOptions.WaitSteps = 20
 		e := find(t, "trtllm")
 		applied := e.Apply(d)
 		if got := applied.Engine.WaitSteps; got != want || strings.Contains(e.Launch(&d, &d.Pools[0]).Config, "batch_wait") != (want > 0) {
@@ -80,12 +82,76 @@ func TestReplicasDoNotWait(t *testing.T) {
 	}
 }
 
-// TestUntoldTokens: SGLang divides its chunks among its data-parallel ranks, also where it is told nothing; others give each rank all.
-func TestUntoldTokens(t *testing.T) {
+// TestDefaultStepTokens: SGLang divides its chunks among its data-parallel ranks, also where it is told nothing; others give each rank all.
+func TestDefaultStepTokens(t *testing.T) {
 	for name, want := range map[string][2]int{"sglang": {8192, 1024}, "sglang@0.4.8": {8192, 1024}, "vllm": {8192, 8192}, "trtllm": {8192, 8192}} {
 		e := find(t, name)
-		if got := [2]int{e.UntoldTokens(1), e.UntoldTokens(8)}; got != want {
+		if got := [2]int{e.DefaultStepTokens(1), e.DefaultStepTokens(8)}; got != want {
 			t.Errorf("%s: %d tokens of one rank and of eight, want %d", name, got, want)
+		}
+	}
+}
+
+// TestEveryOptionIsLaunched: each engine starts with every option that it has for a setting, under its own name, with the value that a
+// rank is told; for all ranks together where it counts so.
+func TestEveryOptionIsLaunched(t *testing.T) {
+	const amount = 48
+	for i := range RunOptions {
+		o := &RunOptions[i]
+		layouts := []int{1, 8} // data-parallel ranks
+		switch o.Setting {
+		case "captured-prompts":
+			continue // plan does not take it
+		case "wait-steps":
+			layouts = []int{1} // several do not wait
+		case "balance-steps":
+			layouts = []int{8}
+		}
+		for name, option := range o.Names {
+			for _, ranks := range layouts {
+				d, value := exchanging(ranks, 8), amount
+				if slices.Contains(o.Shared, name) {
+					value *= ranks
+				}
+				*o.of(&d.ServerOptions) = amount
+				if d.Pools[0].Plan.Batch.Size = amount; d.ServerOptions.Captured > 0 {
+					d.Pools[0].Plan.Batch.Size *= 2
+				}
+				e := find(t, name)
+				d = e.Apply(d)
+				l := e.Launch(&d, &d.Pools[0])
+				text := strings.Join(strings.Fields(strings.Join(l.Commands, " ")+" "+l.Config), " ")
+				text = strings.ReplaceAll(text, "cuda_graph_config: enable_padding: true max_batch_size", "cuda_graph_max_batch_size") // as its flag is called
+				if !strings.Contains(text, fmt.Sprintf("%s %d", option, value)) && !strings.Contains(text, fmt.Sprintf("%s: %d", option, value)) {
+					t.Errorf("%s, %d ranks: no %s of %d in %s", name, ranks, option, value, text)
+				}
+			}
+		}
+	}
+}
+
+// TestStepsHoldTheirSequences: where prompts share steps with decodes, no more sequences run than a step that is told its tokens holds,
+// each with its draft. SGLang's limit is one of prompts alone.
+func TestStepsHoldTheirSequences(t *testing.T) {
+	for name, want := range map[string]int{"vllm": 32, "trtllm": 32, "sglang": 48 / 8} { // 48 of a server of SGLang with drafts
+		d := exchanging(8, 8)
+		d.Assume.Engine, d.ServerOptions.StepTokens, d.Pools[0].Plan.Drafts = true, 64, 1
+		e := find(t, name)
+		if got := e.Apply(d).Engine.Sequences; got != want {
+			t.Errorf("%s: %d sequences in steps of 64 tokens, not %d", name, got, want)
+		}
+		if d.ServerOptions.StepTokens = 0; e.Apply(d).Engine.Sequences != e.launched(&d).Sequences {
+			t.Errorf("%s: steps that are told nothing bound sequences", name)
+		}
+	}
+}
+
+// TestChunkedPrefill: TensorRT-LLM waits until a step has room for a complete prompt unless it is told to cut them.
+func TestChunkedPrefill(t *testing.T) {
+	s := find(t, "trtllm").Scheduling.Scheduling
+	for told, want := range map[int]deploy.Policy{0: deploy.Prompts, 1: deploy.Chunks} {
+		if got := (&deploy.ServerOptions{ChunkedPrefill: told}).Of(s).Prefill; got != want {
+			t.Errorf("chunked-prefill %d: %s, want %s", told, got, want)
 		}
 	}
 }

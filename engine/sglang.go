@@ -46,7 +46,7 @@ var sglangArgs = []arg{
 	{both(graphs, batched), "--cuda-graph-max-bs", number(captured)},
 	// The tokens of a step of the server, which divides them among the attention replicas.
 	{computes, "--chunked-prefill-size", number(func(u unit) int { return u.tokens * u.dp })},
-	{polls, "--scheduler-recv-interval", number(func(u unit) int { return u.Told.PollSteps })},
+	{polls, "--scheduler-recv-interval", number(func(u unit) int { return u.ServerOptions.PollSteps })},
 	{chooses, "--attention-backend", func(u unit) string { return u.attention }},
 	{choosesPrefill, "--prefill-attention-backend", func(u unit) string { return u.prefillAttention }},
 	{choosesDecode, "--decode-attention-backend", func(u unit) string { return u.decodeAttention }},
@@ -79,6 +79,7 @@ func sglangPairs(prefill, decode *plan.Plan) bool {
 }
 
 var sglangLimits = []limit{
+	stateGroups,
 	{
 		func(u unit) bool { return piped(u) && drafts(u) && !prefills(u) },
 		text("SGLang drafts no tokens in a pipeline, but for prefill servers"),

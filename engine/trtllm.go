@@ -58,10 +58,11 @@ var trtllmConfig = []arg{
 	{chooses, "attn_backend", func(u unit) string { return u.attention }},
 	{both(graphs, batched), "cuda_graph_config.enable_padding", text("true")},
 	{both(graphs, batched), "cuda_graph_config.max_batch_size", number(captured)},
-	{both(waits, computes), "batch_wait_timeout_iters", number(func(u unit) int { return u.Told.WaitSteps })},
+	{both(cutsPrompts, computes), "enable_chunked_prefill", text("true")},
+	{both(waits, computes), "batch_wait_timeout_iters", number(func(u unit) int { return u.ServerOptions.WaitSteps })},
 	{both(waits, computes), "batch_wait_max_tokens_ratio", text("1")}, // until a step is full
 	{both(balances, computes), "attention_dp_config.enable_balance", text("true")},
-	{both(balances, computes), "attention_dp_config.timeout_iters", number(func(u unit) int { return u.Told.BalanceSteps })},
+	{both(balances, computes), "attention_dp_config.timeout_iters", number(func(u unit) int { return u.ServerOptions.BalanceSteps })},
 	{speculates, "speculative_config.decoding_type", text("MTP")},
 	{speculates, "speculative_config.num_nextn_predict_layers", number(func(u unit) int { return u.drafted })},
 	{prefills, "disable_overlap_scheduler", text("true")},

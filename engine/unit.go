@@ -127,9 +127,10 @@ func sliced(u unit) bool         { return u.ep > 1 && u.etp > 1 }
 func contextual(u unit) bool     { return u.cp > 1 }
 func sequential(u unit) bool     { return u.Plan.SequenceParallel && u.tp > 1 }
 func drafts(u unit) bool         { return u.Plan.Drafts > 0 }
-func polls(u unit) bool          { return u.Told.PollSteps > 1 }
-func waits(u unit) bool          { return u.dp == 1 && u.Told.WaitSteps > 0 }
-func balances(u unit) bool       { return u.dp > 1 && u.Told.BalanceSteps > 0 }
+func polls(u unit) bool          { return u.ServerOptions.PollSteps > 1 }
+func cutsPrompts(u unit) bool    { return u.ServerOptions.ChunkedPrefill > 0 }
+func waits(u unit) bool          { return u.dp == 1 && u.ServerOptions.WaitSteps > 0 }
+func balances(u unit) bool       { return u.dp > 1 && u.ServerOptions.BalanceSteps > 0 }
 func speculates(u unit) bool     { return u.drafted > 0 }
 func placed(u unit) bool         { return u.placed }
 func bare(u unit) bool           { return !u.placed }
@@ -141,7 +142,7 @@ func split(u unit) bool          { return u.Role != deploy.Both }
 func prefills(u unit) bool       { return u.Role == deploy.Prefill }
 func decodes(u unit) bool        { return u.Role == deploy.Decode }
 func graphs(u unit) bool         { return u.Role != deploy.Prefill }
-func limitsGraphs(u unit) bool   { return graphs(u) && u.Told.Captured > 0 }
+func limitsGraphs(u unit) bool   { return graphs(u) && u.ServerOptions.Captured > 0 }
 func chooses(u unit) bool        { return u.attention != "" }
 func choosesPrefill(u unit) bool { return u.prefillAttention != "" }
 func choosesDecode(u unit) bool  { return u.decodeAttention != "" }
@@ -159,8 +160,8 @@ func both(a, b func(unit) bool) func(unit) bool {
 
 // captured is the largest captured step in the engine's unit: as set, or all steps.
 func captured(u unit) int {
-	if u.Told.Captured > 0 {
-		return u.Told.Captured
+	if u.ServerOptions.Captured > 0 {
+		return u.ServerOptions.Captured
 	}
 	return u.step
 }

@@ -66,7 +66,7 @@ func TestPatchProblems(t *testing.T) {
 func TestNoEngineNoBehaviour(t *testing.T) {
 	d := exchanging(16, 8)
 	d.Assume = &assume.Assumptions{}
-	d.Told = deploy.Told{Captured: 8, CapturedPrompts: 8, SharedApart: true, Exchange: "none"}
+	d.ServerOptions = deploy.ServerOptions{Captured: 8, CapturedPrompts: 8, SharedApart: true, Exchange: "none"}
 	for _, e := range append(All(), Generic, find(t, "sglang@0.4.6"), find(t, "vllm@0.9")) {
 		d.Pools[0].Plan.Behaviour = plan.Behaviour{Gathered: true, Launch: 1, LightLast: true}
 		if got := e.Apply(d).Pools[0].Plan.Behaviour; got != (plan.Behaviour{}) {

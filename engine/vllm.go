@@ -99,6 +99,7 @@ var vllmLater = []arg{
 }
 
 var vllmLimits = []limit{
+	stateGroups,
 	{
 		// vllm/distributed/parallel_state.py, initialize_model_parallel: tp, pp, then dp.
 		func(u unit) bool { return u.moe && piped(u) && replicated(u) && manyNodes(u) },

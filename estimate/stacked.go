@@ -96,7 +96,7 @@ func (e *Evaluator) after(pricer *cost.Pricer, s *workspace, w *schedule.Pass, a
 func (e *Evaluator) Staged(p *plan.Plan, s *op.Step, l *Layered) float64 {
 	layers := plan.LayersPerStage(e.problem.Model.Layers, p.Attention.PP)
 	experts := float64(e.lowerer.ExpertLayers(layers))
-	dense := float64(layers) - experts
+	dense := float64(e.problem.Model.FeedForwardLayers(layers)) - experts
 	computing := float64(layers)*l.attention + dense*l.dense + experts*l.experts
 	w := schedule.Work{
 		Stages: p.Attention.PP, Batches: p.Batch.Count, Drafts: p.Drafts, Pipelined: p.Pipelined, Underway: p.Underway(), Launching: l.launching,

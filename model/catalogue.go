@@ -58,9 +58,91 @@ var Catalogue = catalogue.Set{What: "model", Checkpoints: true, Files: files, Al
 	"DeepSeek-R1-Distill-Qwen-32B":  "Qwen2.5-32B",
 	"DeepSeek-R1-Distill-Llama-8B":  "Llama-3.1-8B",
 	"DeepSeek-R1-Distill-Llama-70B": "Llama-3.1-70B",
+	// Names of MLPerf.
+	"Llama-2-70B-99":    "Llama-2-70B",
+	"Llama-2-70B-99.9":  "Llama-2-70B",
+	"Llama-3.1-8B-edge": "Llama-3.1-8B",
+	// Trained on from Llama.
+	"Llama-3.1-Nemotron-70B":     "Llama-3.1-70B",
+	"Llama-3.1-Nemotron-Nano-8B": "Llama-3.1-8B",
+	"CodeLlama-7B":               "Llama-2-7B",
+	"CodeLlama-13B":              "Llama-2-13B",
+	"CodeLlama-70B":              "Llama-2-70B",
+	// Qwen2 has the shapes of Qwen2.5; so have their trainings for code and mathematics, and the
+	// language models of those for vision.
+	"Qwen2-0.5B":                "Qwen2.5-0.5B",
+	"Qwen2-1.5B":                "Qwen2.5-1.5B",
+	"Qwen2-7B":                  "Qwen2.5-7B",
+	"Qwen2-72B":                 "Qwen2.5-72B",
+	"Qwen2.5-Coder-0.5B":        "Qwen2.5-0.5B",
+	"Qwen2.5-Coder-1.5B":        "Qwen2.5-1.5B",
+	"Qwen2.5-Coder-3B":          "Qwen2.5-3B",
+	"Qwen2.5-Coder-7B":          "Qwen2.5-7B",
+	"Qwen2.5-Coder-14B":         "Qwen2.5-14B",
+	"Qwen2.5-Coder-32B":         "Qwen2.5-32B",
+	"Qwen2.5-Math-1.5B":         "Qwen2.5-1.5B",
+	"Qwen2.5-Math-7B":           "Qwen2.5-7B",
+	"Qwen2.5-Math-72B":          "Qwen2.5-72B",
+	"Qwen2.5-VL-3B":             "Qwen2.5-3B",
+	"Qwen2.5-VL-7B":             "Qwen2.5-7B",
+	"Qwen2.5-VL-32B":            "Qwen2.5-32B",
+	"Qwen2.5-VL-72B":            "Qwen2.5-72B",
+	"Qwen3-VL-2B":               "Qwen3-1.7B",
+	"Qwen3-VL-4B":               "Qwen3-4B",
+	"Qwen3-VL-8B":               "Qwen3-8B",
+	"Qwen3-VL-32B":              "Qwen3-32B",
+	"Qwen3-VL-30B-A3B":          "Qwen3-30B-A3B",
+	"Qwen3-VL-235B-A22B":        "Qwen3-235B-A22B",
+	"Qwen3.6-27B":               "Qwen3.5-27B",
+	"Qwen3.6-35B-A3B":           "Qwen3.5-35B-A3B",
+	"Qwen3-Omni-30B-A3B":        "Qwen3-30B-A3B",
+	"DeepSeek-R1-0528-Qwen3-8B": "Qwen3-8B",
+	// Mistral's, by short names, and trainings of one shape.
+	"Mistral-Large":         "Mistral-Large-2",
+	"Mistral-Large-3-675B":  "Mistral-Large-3",
+	"Mistral-Small":         "Mistral-Small-24B",
+	"Mistral-Small-3":       "Mistral-Small-24B",
+	"Mistral-Small-3.1-24B": "Mistral-Small-24B",
+	"Mistral-Small-3.2-24B": "Mistral-Small-24B",
+	"Devstral-Small":        "Mistral-Small-24B",
+	"Devstral-Small-2-24B":  "Mistral-Small-24B",
+	"Magistral-Small":       "Mistral-Small-24B",
+	"Mistral-Small-4":       "Mistral-Small-4-119B",
+	"Devstral-2":            "Devstral-2-123B",
+	"Mistral-Nemo":          "Mistral-Nemo-12B",
+	// NVIDIA's, with and without the company in front.
+	"NVIDIA-Nemotron-Nano-9B-v2":            "Nemotron-Nano-9B-v2",
+	"NVIDIA-Nemotron-Nano-12B-v2":           "Nemotron-Nano-12B-v2",
+	"NVIDIA-Nemotron-3-Nano-4B":             "Nemotron-3-Nano-4B",
+	"NVIDIA-Nemotron-3-Nano-30B-A3B":        "Nemotron-3-Nano-30B-A3B",
+	"NVIDIA-Nemotron-3-Super-120B-A12B":     "Nemotron-3-Super-120B-A12B",
+	"NVIDIA-Nemotron-3-Ultra-550B-A55B":     "Nemotron-3-Ultra-550B-A55B",
+	"NVIDIA-Nemotron-3.5-Lightning-30B-A3B": "Nemotron-3.5-Lightning-30B-A3B",
+	"NVIDIA-Nemotron-Nano-12B-v2-VL":        "Nemotron-Nano-12B-v2",
+	"Nemotron-3-Nano":                       "Nemotron-3-Nano-30B-A3B",
+	"Nemotron-3-Super":                      "Nemotron-3-Super-120B-A12B",
+	"Nemotron-3-Ultra":                      "Nemotron-3-Ultra-550B-A55B",
+	"Nemotron-3.5-Lightning":                "Nemotron-3.5-Lightning-30B-A3B",
+	// A longer context has no window; trainings of one shape.
+	"Phi-3-mini-128k":      "Phi-3.5-mini",
+	"Phi-4-reasoning-plus": "Phi-4",
+	// Earlier versions of one shape.
+	"SmolLM-135M":    "SmolLM2-135M",
+	"SmolLM-360M":    "SmolLM2-360M",
+	"SmolLM-1.7B":    "SmolLM2-1.7B",
+	"Granite-3.1-2B": "Granite-3.3-2B",
+	"Granite-3.1-8B": "Granite-3.3-8B",
+	"Granite-3.2-2B": "Granite-3.3-2B",
+	"Granite-3.2-8B": "Granite-3.3-8B",
+	"CodeGemma-2B":   "Gemma-2B", "CodeGemma-1.1-2B": "Gemma-2B", "CodeGemma-7B": "Gemma-7B",
+	"Kimi-Linear": "Kimi-Linear-48B-A3B",
+	"GLM-4.5V":    "GLM-4.5-Air",
 }, Endings: []string{
 	// Trainings and versions of one shape.
-	"instruct", "chat", "base", "it", "hf", "thinking", "terminus", "exp", "official", "v0.1", "v0.3", "v1", "v2",
+	"instruct", "chat", "base", "it", "hf", "thinking", "terminus", "exp", "official", "v0.1", "v0.2", "v0.3", "v1", "v2",
+	"pt", "sft", "rl", "preview", "reasoning",
+	// Lengths of context.
+	"4k", "8k", "128k",
 	// Number formats of the weights.
 	"bf16", "fp16", "fp8", "fp4", "nvfp4", "mxfp4", "int8", "int4", "awq", "gptq", "w4a16", "w8a8", "w4a8", "w8a16",
 	"w8a8c8", "modelopt", "quarot", "mtp", "dynamic", "block", "kv", "quantized.w8a8", "quantized.w4a16",
@@ -68,7 +150,7 @@ var Catalogue = catalogue.Set{What: "model", Checkpoints: true, Files: files, Al
 
 // NamedFormat is the number format that a checkpoint name, such as Llama-3.1-70B-FP8-KV, ends in.
 func NamedFormat(ref string) string {
-	words := strings.FieldsFunc(strings.ToLower(ref), func(r rune) bool { return r == '-' || r == '_' })
+	words := strings.FieldsFunc(strings.ToLower(ref), func(r rune) bool { return strings.ContainsRune("-_ ()", r) })
 	for i := len(words) - 1; i > 0 && slices.Contains(Catalogue.Endings, words[i]); i-- {
 		if f, ok := number.Find(words[i]); ok {
 			return f.Name

@@ -29,6 +29,7 @@ type config struct {
 	outer   *object // the root
 	family  *family
 	layers  int
+	mixers  []string // kinds of the layers of a family that lists single blocks
 	leftOut []string
 	parts   []*object // nested objects whose keys are read
 }
@@ -151,6 +152,9 @@ func (c *config) size(keys ...string) int { return c.sizeUpTo(maxSize, keys...) 
 
 func (c *config) sizeUpTo(high int, keys ...string) int {
 	if _, ok := c.find(keys...); !ok {
+		if c.family != nil && c.family.absent[keys[0]] > 0 {
+			return c.family.absent[keys[0]]
+		}
 		c.missing(keys...)
 		return 0
 	}

@@ -7,7 +7,7 @@ import (
 
 var kindNames = map[AttentionKind]string{
 	MultiHead: "MHA", MultiQuery: "MQA", GroupQuery: "GQA", Latent: "MLA", GatedDelta: "gated delta", Lightning: "lightning",
-	ShortConv: "convolution",
+	ShortConv: "convolution", Mamba: "Mamba-2",
 }
 
 // String describes an attention: GQA 64/8×128 has 64 query and 8 key/value heads of 128 elements.

@@ -6,19 +6,24 @@ type family struct {
 	wrappers      []string // model_type of a config that holds one of this family in text_config
 	architectures []string
 
-	layers       func(c *config) []string               // kind of attention per layer
-	kinds        map[string]func(*config) attentionFile // readers of each kind
-	heads        headKeys                               // unless attention is latent
-	qkNorm, gate option                                 // norm of queries and keys; gate on the attention output
+	layers       func(c *config) []string                                    // kind of attention per layer
+	kinds        map[string]func(*config) attentionFile                      // readers of each kind
+	scoreCap     option                                                      // scores are bounded
+	blocks       func(c *config) (mixers []string, feedForward, experts int) // of a config that lists single blocks
+	heads        headKeys                                                    // unless attention is latent
+	qkNorm, gate option                                                      // norm of queries and keys; gate on the attention output
 
 	width      string // key of the width of dense layers
 	widthTimes int    // default width as a multiple of hidden; 0: required
 	plain      bool   // two matrices instead of three
 	experts    *expertKeys
-	tied       bool     // default of tie_word_embeddings
-	wideRouter bool     // the router always multiplies in 32 bits
-	leftOut    []string // what the simulation does without
-	harmless   []string // keys that change no shape in this family
+	tied       bool           // default of tie_word_embeddings
+	postNorms  bool           // a norm behind each block, too
+	logitCap   option         // logits are bounded
+	absent     map[string]int // sizes that published configs leave to transformers' defaults
+	wideRouter bool           // the router always multiplies in 32 bits
+	leftOut    []string       // what the simulation does without
+	harmless   []string       // keys that change no shape in this family
 }
 
 // headKeys are the defaults of heads.
@@ -31,6 +36,19 @@ type headKeys struct {
 type option struct {
 	key string
 	on  bool
+}
+
+// isGiven reports whether an option whose key is a number or null is on.
+func (c *config) isGiven(o option) bool {
+	if o.key == "" {
+		return o.on
+	}
+	inner, innerGiven := c.inner.values[o.key]
+	if !innerGiven {
+		return o.on
+	}
+	c.inner.seen[o.key] = true
+	return isSet(inner)
 }
 
 func (c *config) option(o option) bool {
@@ -46,6 +64,7 @@ type expertKeys struct {
 	width       string   // of one expert
 	shared      []string // number of shared experts as wide as the routed ones
 	sharedWidth string   // width of the only shared expert; 0: there is none
+	sharedGate  bool     // which tokens weigh
 	inner       string   // width of the tokens that routed experts see
 }
 
@@ -54,6 +73,7 @@ const (
 	full              = "full"
 	sliding           = "sliding"
 	linear            = "linear"
+	state             = "state"   // a state space
 	indexed           = "indexed" // an indexer picks what is seen
 	reused            = "reused"  // sees what the indexer of another layer picked
 	compressed        = "compressed"
@@ -73,7 +93,6 @@ var omissions = []struct{ key, what string }{
 	{"num_hash_layers", "routing by hash in the first layers: all routers are taken to compute scores"},
 	{"attn_res_block_size", "attention over the residuals of earlier layers"},
 	{"latent_moe_use_norm", "the norm in front of routed experts"},
-	{"postnorm", "norms behind the blocks"},
 }
 
 var families = []family{
@@ -83,8 +102,79 @@ var families = []family{
 		width: "intermediate_size",
 	},
 	{
-		types: []string{"mistral"}, architectures: []string{"MistralForCausalLM"},
-		layers: slidingIfGiven, kinds: kinds{full: grouped, sliding: windowed}, width: "intermediate_size",
+		types: []string{"smollm3"}, architectures: []string{"SmolLM3ForCausalLM"},
+		layers: slidingAbove, kinds: kinds{full: grouped, sliding: windowed}, width: "intermediate_size", tied: true,
+		harmless: []string{"no_rope_layers", "no_rope_layer_interval"},
+	},
+	{
+		types: []string{"granite"}, architectures: []string{"GraniteForCausalLM"},
+		layers: everyLayer(full), kinds: kinds{full: grouped}, heads: headKeys{kvAsHeads: true},
+		width: "intermediate_size", harmless: graniteScales,
+	},
+	{
+		types: []string{"granitemoehybrid"}, architectures: []string{"GraniteMoeHybridForCausalLM"},
+		layers: byBlockType, kinds: kinds{full: grouped, state: graniteMamba}, heads: headKeys{kvAsHeads: true},
+		width: "shared_intermediate_size", experts: &expertKeys{width: "intermediate_size", sharedWidth: "shared_intermediate_size"},
+		harmless: append([]string{"position_embedding_type", "intermediate_size", "num_experts_per_tok", "normalization_function",
+			"mamba_chunk_size", "mamba_conv_bias", "mamba_proj_bias", "time_step_limit", "init_method"}, graniteScales...),
+	},
+	{
+		types: []string{"phi3"}, architectures: []string{"Phi3ForCausalLM"},
+		layers: slidingIfGiven, kinds: kinds{full: grouped, sliding: windowed}, heads: headKeys{kvAsHeads: true},
+		width: "intermediate_size", harmless: []string{"full_attn_mod", "interpolate_factor", "lm_head_bias", "mlp_bias"},
+	},
+	{
+		types: []string{"glm"}, architectures: []string{"GlmForCausalLM"},
+		layers: everyLayer(full), kinds: kinds{full: grouped}, heads: headKeys{dim: 128}, width: "intermediate_size",
+	},
+	{
+		types: []string{"glm4"}, architectures: []string{"Glm4ForCausalLM"},
+		layers: everyLayer(full), kinds: kinds{full: grouped}, heads: headKeys{dim: 128}, width: "intermediate_size", postNorms: true,
+	},
+	{
+		types: []string{"gemma"}, architectures: []string{"GemmaForCausalLM"},
+		layers: everyLayer(full), kinds: kinds{full: grouped}, heads: headKeys{dim: 256},
+		width: "intermediate_size", tied: true, harmless: gemmaScales,
+	},
+	{
+		types: []string{"starcoder2"}, architectures: []string{"Starcoder2ForCausalLM"}, plain: true,
+		layers: slidingIfGiven, kinds: kinds{full: grouped, sliding: windowed}, width: "intermediate_size", tied: true,
+		leftOut:  []string{"biases"},
+		harmless: []string{"use_bias", "norm_type", "norm_epsilon", "mlp_type", "residual_dropout", "embedding_dropout"},
+	},
+	{
+		types: []string{"gemma2"}, architectures: []string{"Gemma2ForCausalLM"},
+		layers: slidingBut(2), kinds: kinds{full: grouped, sliding: windowed}, heads: headKeys{dim: 256},
+		scoreCap: option{"attn_logit_softcapping", true}, logitCap: option{"final_logit_softcapping", true},
+		width: "intermediate_size", tied: true, postNorms: true, absent: map[string]int{"sliding_window": 4096},
+		harmless: gemmaScales,
+	},
+	{
+		types: []string{"gemma3_text"}, wrappers: []string{"gemma3"},
+		architectures: []string{"Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"},
+		layers:        slidingByPattern(6), kinds: kinds{full: grouped, sliding: windowed}, heads: headKeys{dim: 256},
+		qkNorm: option{on: true}, scoreCap: option{"attn_logit_softcapping", false}, logitCap: option{"final_logit_softcapping", false},
+		width: "intermediate_size", tied: true, postNorms: true,
+		absent:   map[string]int{"num_attention_heads": 8, "num_key_value_heads": 4, "vocab_size": 262208},
+		harmless: append([]string{"mm_tokens_per_image", "rope_local_base_freq"}, gemmaScales...),
+	},
+	{
+		types: []string{"gemma4_text"}, wrappers: []string{"gemma4"},
+		architectures: []string{"Gemma4ForCausalLM", "Gemma4ForConditionalGeneration"},
+		layers:        slidingByPattern(6), kinds: kinds{full: globalHeads, sliding: windowed}, heads: headKeys{dim: 256},
+		qkNorm: option{on: true}, logitCap: option{"final_logit_softcapping", false},
+		width: "intermediate_size", tied: true, postNorms: true,
+		// The dense block beside the experts is what a shared expert is elsewhere.
+		experts: &expertKeys{width: "moe_intermediate_size", sharedWidth: "intermediate_size"},
+		leftOut: []string{"norms of values, and of the dense block and the experts apart"},
+		harmless: append([]string{"enable_moe_block", "expert_intermediate_size", "use_double_wide_mlp", "vocab_size_per_layer_input",
+			"top_k_experts", "vision_soft_tokens_per_image", "boa_token_id", "boi_token_id", "eoa_token_id", "eoa_token_index", "eoi_token_id"}, gemmaScales...),
+	},
+	{
+		types: []string{"mistral", "ministral3"}, wrappers: []string{"mistral3"},
+		architectures: []string{"MistralForCausalLM", "Ministral3ForCausalLM", "Mistral3ForConditionalGeneration"},
+		layers:        slidingIfGiven, kinds: kinds{full: grouped, sliding: windowed}, width: "intermediate_size",
+		harmless: []string{"multimodal_projector_bias", "projector_hidden_act", "spatial_merge_size", "vision_feature_layer"},
 	},
 	{
 		types: []string{"mixtral"}, architectures: []string{"MixtralForCausalLM"},
@@ -92,39 +182,83 @@ var families = []family{
 		width: "intermediate_size", experts: &expertKeys{width: "intermediate_size"},
 	},
 	{
-		types: []string{"qwen2"}, architectures: []string{"Qwen2ForCausalLM"},
-		layers: slidingAbove, kinds: kinds{full: grouped, sliding: windowed}, width: "intermediate_size",
-		leftOut: []string{"biases of the attention projections"},
+		types:         []string{"qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "mimo"},
+		architectures: []string{"Qwen2ForCausalLM", "Qwen2_5_VLForConditionalGeneration", "MiMoForCausalLM"},
+		layers:        slidingAbove, kinds: kinds{full: grouped, sliding: windowed}, width: "intermediate_size",
+		leftOut:  []string{"biases of the attention projections"},
+		harmless: []string{"vision_token_id", "use_mrope"},
 	},
 	{
-		types: []string{"qwen3"}, architectures: []string{"Qwen3ForCausalLM"},
-		layers: slidingAbove, kinds: kinds{full: grouped, sliding: windowed}, heads: headKeys{dim: 128},
+		types: []string{"qwen3", "qwen3_vl_text"}, wrappers: []string{"qwen3_vl"},
+		architectures: []string{"Qwen3ForCausalLM", "Qwen3VLForConditionalGeneration"},
+		layers:        slidingAbove, kinds: kinds{full: grouped, sliding: windowed}, heads: headKeys{dim: 128},
 		qkNorm: option{on: true}, width: "intermediate_size",
 	},
 	{
-		types: []string{"qwen3_moe"}, architectures: []string{"Qwen3MoeForCausalLM"},
-		layers: slidingAbove, kinds: kinds{full: grouped, sliding: windowed},
+		types: []string{"qwen3_moe", "qwen3_vl_moe_text"}, wrappers: []string{"qwen3_vl_moe"},
+		architectures: []string{"Qwen3MoeForCausalLM", "Qwen3VLMoeForConditionalGeneration"},
+		layers:        slidingAbove, kinds: kinds{full: grouped, sliding: windowed},
 		qkNorm: option{on: true}, width: "intermediate_size", experts: &expertKeys{width: "moe_intermediate_size"},
 	},
 	{
 		types: []string{"qwen3_next"}, architectures: []string{"Qwen3NextForCausalLM"},
 		layers: linearBut(4), kinds: kinds{full: grouped, linear: gatedDelta},
 		qkNorm: option{on: true}, gate: option{on: true},
-		width: "intermediate_size", experts: &expertKeys{width: "moe_intermediate_size", sharedWidth: "shared_expert_intermediate_size"},
+		width: "intermediate_size", experts: &expertKeys{width: "moe_intermediate_size", sharedWidth: "shared_expert_intermediate_size", sharedGate: true},
 		harmless: []string{"use_sliding_window"},
+	},
+	{
+		types: []string{"qwen3_5_text"}, wrappers: []string{"qwen3_5"},
+		architectures: []string{"Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM"},
+		layers:        linearBut(4), kinds: kinds{full: grouped, linear: gatedDelta},
+		qkNorm: option{on: true}, gate: option{"attn_output_gate", true},
+		width: "intermediate_size", harmless: []string{"mlp_only_layers", "language_model_only", "output_gate_type"},
 	},
 	{
 		types: []string{"qwen3_5_moe_text"}, wrappers: []string{"qwen3_5_moe"},
 		architectures: []string{"Qwen3_5MoeForConditionalGeneration", "Qwen3_5MoeForCausalLM"},
 		layers:        linearBut(4), kinds: kinds{full: grouped, linear: gatedDelta},
 		qkNorm: option{on: true}, gate: option{"attn_output_gate", true},
-		width: "intermediate_size", experts: &expertKeys{width: "moe_intermediate_size", sharedWidth: "shared_expert_intermediate_size"},
+		width: "intermediate_size", experts: &expertKeys{width: "moe_intermediate_size", sharedWidth: "shared_expert_intermediate_size", sharedGate: true},
 	},
 	{
 		types: []string{"deepseek_v2"}, architectures: []string{"DeepseekV2ForCausalLM"},
 		layers: everyLayer(full), kinds: kinds{full: latent},
 		width: "intermediate_size", experts: &expertKeys{width: "moe_intermediate_size", shared: []string{"n_shared_experts"}},
 		harmless: latentHeads,
+	},
+	{
+		types: []string{"nemotron_h"}, architectures: []string{"NemotronHForCausalLM"}, plain: true,
+		blocks: byPattern, layers: func(c *config) []string { return c.mixers },
+		kinds: kinds{full: grouped, state: nemotronMamba},
+		width: "intermediate_size",
+		experts: &expertKeys{
+			width: "moe_intermediate_size", shared: []string{"n_shared_experts"}, sharedWidth: "moe_shared_expert_intermediate_size",
+			inner: "moe_latent_size",
+		},
+		harmless: []string{"chunk_size", "expand", "mamba_hidden_act", "mamba_proj_bias", "mamba_ssm_cache_dtype", "mlp_hidden_act",
+			"moe_shared_expert_overlap", "mtp_hybrid_override_pattern", "mtp_layers_block_type", "norm_eps", "num_logits_to_keep",
+			"rescale_prenorm_residual", "residual_in_fp32", "time_step_floor", "time_step_limit", "time_step_max", "time_step_min",
+			"time_step_rank", "use_bias", "use_conv_bias", "use_mamba_kernels", "n_routed_experts", "n_shared_experts",
+			"moe_intermediate_size", "moe_shared_expert_intermediate_size", "moe_latent_size", "num_experts_per_tok", "n_group", "topk_group"},
+	},
+	{
+		types: []string{"ernie4_5"}, architectures: []string{"Ernie4_5ForCausalLM", "Ernie4_5_ForCausalLM"},
+		layers: everyLayer(full), kinds: kinds{full: grouped}, heads: headKeys{kvAsHeads: true},
+		width: "intermediate_size", tied: true, harmless: []string{"use_bias"},
+	},
+	{
+		types: []string{"ernie4_5_moe"}, architectures: []string{"Ernie4_5_MoeForCausalLM", "Ernie4_5_MoEForCausalLM"},
+		layers: everyLayer(full), kinds: kinds{full: grouped}, heads: headKeys{kvAsHeads: true},
+		width: "intermediate_size", tied: true,
+		experts:  &expertKeys{width: "moe_intermediate_size", shared: []string{"moe_num_shared_experts"}},
+		harmless: []string{"use_bias", "moe_norm_min", "moe_layer_end_index", "moe_use_aux_free", "moe_capacity", "moe_gate", "moe_use_hard_gate"},
+	},
+	{
+		types: []string{"hy_v3"}, architectures: []string{"HYV3ForCausalLM"},
+		layers: everyLayer(full), kinds: kinds{full: grouped}, heads: headKeys{dim: 128}, qkNorm: option{on: true},
+		width: "intermediate_size", experts: &expertKeys{width: "moe_intermediate_size", shared: []string{"num_shared_experts"}},
+		harmless: []string{"router_scaling_factor"},
 	},
 	{
 		types: []string{"deepseek_v3", "kimi_k2"}, wrappers: []string{"kimi_k25"},
@@ -165,8 +299,7 @@ var families = []family{
 		layers:        byLinearConfig, kinds: kinds{full: latent, linear: kimiDelta}, gate: option{"mla_use_output_gate", false},
 		width:    "intermediate_size",
 		experts:  &expertKeys{width: "moe_intermediate_size", shared: []string{"num_shared_experts"}, inner: "routed_expert_hidden_size"},
-		leftOut:  []string{"the decay per channel of Kimi delta attention: one per head is taken"},
-		harmless: append([]string{"mla_use_nope", "activation_situ_beta", "activation_situ_linear_beta"}, latentHeads...),
+		harmless: append([]string{"mla_use_nope", "model_max_length", "activation_situ_beta", "activation_situ_linear_beta"}, latentHeads...),
 	},
 	{
 		types: []string{"llama4_text"}, wrappers: []string{"llama4"},
@@ -187,7 +320,8 @@ var families = []family{
 		harmless: []string{"attention_chunk_size", "attention_value_scale"},
 	},
 	{
-		types: []string{"minimax_m1", "minimax_text_01"}, architectures: []string{"MiniMaxM1ForCausalLM", "MiniMaxText01ForCausalLM"},
+		harmless: []string{"postnorm"}, // the residual is taken behind the norm instead of in front
+		types:    []string{"minimax_m1", "minimax_text_01"}, architectures: []string{"MiniMaxM1ForCausalLM", "MiniMaxText01ForCausalLM"},
 		layers: byAttentionType(8), kinds: kinds{full: grouped, linear: lightning},
 		width: "intermediate_size", experts: &expertKeys{width: "intermediate_size", sharedWidth: "shared_intermediate_size"},
 	},
@@ -204,6 +338,12 @@ var families = []family{
 		leftOut: []string{"learned positions", "biases"},
 	},
 }
+
+// graniteScales and gemmaScales are factors that are multiplied into other operators.
+var (
+	graniteScales = []string{"attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"}
+	gemmaScales   = []string{"query_pre_attn_scalar", "hidden_activation", "cache_implementation", "use_bidirectional_attention"}
+)
 
 // latentHeads are keys of heads that latent attention does not use.
 var latentHeads = []string{"num_key_value_heads", "head_dim", "qk_head_dim"}

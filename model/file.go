@@ -40,6 +40,7 @@ type File struct {
 	Redundant      int     `json:"num_redundant_experts" range:"[0,65536]" doc:"deployed extra copies of routed experts"`
 	ExpertWidth    int     `json:"moe_intermediate_size" range:"[1,1000000]" doc:"width of one expert"`
 	SharedWidth    int     `json:"shared_expert_intermediate_size" range:"[1,1000000]" doc:"width of a shared expert; default that of a routed one"`
+	SharedGate     bool    `json:"shared_expert_gate" doc:"a token weighs the result of the shared experts by a sigmoid of a product with its input"`
 	ExpertHidden   int     `json:"routed_expert_hidden_size" range:"[1,1000000]" doc:"width of the tokens that routed experts see, if they are projected down first"`
 	CapacityFactor float64 `json:"moe_capacity_factor" range:"[1e-6,1e6]" doc:"multiplies the tokens of the experts"`
 	RouterType     string  `json:"moe_router_dtype" enum:"float32" doc:"number type that the router multiplies in, where an engine follows the model in that; absent: 16 bits"`
@@ -53,6 +54,9 @@ type File struct {
 	CacheLen    int  `json:"cache_len" null:"ok" range:"[0,1e9]" doc:"prompt tokens already in the cache"`
 	Streams     int  `json:"hc_mult" range:"[1,64]" doc:"residual streams that hyper-connections mix around every block; absent: one, to which blocks add"`
 	FirstDense  int  `json:"first_k_dense_replace" range:"[0,1000000]" doc:"leading layers that are dense although the model has experts"`
+	MixerOnly   int  `json:"layers_without_feedforward" range:"[0,1000000]" doc:"layers of attention or state without a feed-forward block behind it"`
+	PostNorms   bool `json:"post_norms" doc:"a norm behind each block, too, in front of the residual"`
+	LogitCap    bool `json:"logit_softcap" doc:"logits are bounded by a tanh"`
 	DraftLayers int  `json:"num_nextn_predict_layers" range:"[0,1000]" doc:"layers of a module that drafts tokens (multi-token prediction)"`
 	// Lengths, as sources print them; acceptance rates follow.
 	DraftLengths []float64 `json:"draft_lengths" nonempty:"true" range:"[1,65]" doc:"mean tokens of a decode step with 1, 2, … drafts, as measured"`
@@ -75,15 +79,16 @@ const wideNorm = "per_layer"
 
 // attentionFile is the keys of an attention.
 type attentionFile struct {
-	AttnType    string `json:"attn_type" required:"true" enum:"multi-head,multi-query,group-query,mla,mla-absorb,gated-delta,lightning,short-conv" doc:"kind of attention"`
-	AttnHeads   int    `json:"attn_heads" aka:"num_attention_heads,num_heads,n_heads" required:"true" range:"[1,1000000]" doc:"query heads; in linear attention, value heads"`
-	KVHeads     int    `json:"kv_heads" aka:"num_key_value_heads,num_kv_heads,n_kv_heads" range:"[1,1000000]" doc:"key/value heads; in linear attention, key heads; not used by MLA"`
-	AttnSize    int    `json:"attn_size" aka:"head_dim" range:"[1,1000000]" doc:"elements of one query and key head; not used by MLA"`
+	AttnType    string `json:"attn_type" required:"true" enum:"multi-head,multi-query,group-query,mla,mla-absorb,gated-delta,lightning,short-conv,mamba2" doc:"kind of attention"`
+	AttnHeads   int    `json:"attn_heads" aka:"num_attention_heads,num_heads,n_heads" required:"true" range:"[1,1000000]" doc:"query heads; in linear attention, value heads; in a state space, heads of the state"`
+	KVHeads     int    `json:"kv_heads" aka:"num_key_value_heads,num_kv_heads,n_kv_heads" range:"[1,1000000]" doc:"key/value heads; in linear attention, key heads; in a state space, groups of B and C; not used by MLA"`
+	AttnSize    int    `json:"attn_size" aka:"head_dim" range:"[1,1000000]" doc:"elements of one query and key head; in a state space, its size N; not used by MLA"`
 	ValueDim    int    `json:"v_head_dim" range:"[1,1000000]" doc:"elements of a value head; default attn_size"`
 	QKNorm      *bool  `json:"qk_norm" doc:"normalise queries and keys per head; default true for group-query, else false"`
 	QKNormType  string `json:"qk_norm_type" enum:"per_head,per_layer" doc:"per_head, the default, or per_layer: over all heads together, so that tensor-parallel ranks add up what each has of it"`
 	HasAttnGate bool   `json:"has_attn_gate" doc:"sigmoid gate on the attention output"`
 	Window      int    `json:"sliding_window" range:"[1,1e9]" doc:"a query sees this many tokens at most; absent: all"`
+	ScoreCap    bool   `json:"attn_softcap" doc:"scores of queries and keys are bounded by a tanh"`
 
 	SharedKV  bool `json:"shared_kv" doc:"one cached vector per token and key/value head is both key and value; not used by MLA"`
 	QueryRank *int `json:"q_lora_rank" range:"[0,1000000]" doc:"rank of the compressed query; null or 0: not compressed"`
@@ -98,6 +103,8 @@ type attentionFile struct {
 	OutputRank   int `json:"o_lora_rank" range:"[1,1000000]" doc:"rank of the output projection; absent: not compressed"`
 	OutputGroups int `json:"o_groups" range:"[1,1000000]" doc:"groups of heads that the compressed output projection treats apart"`
 	Conv         int `json:"conv_kernel" range:"[1,1000]" doc:"width of the short convolution, in front of linear attention or in its place"`
+	DecayRank    int `json:"decay_rank" range:"[1,1000000]" doc:"gated delta: rank of the projection to a decay per channel; absent: one decay per head"`
+	GateRank     int `json:"gate_rank" range:"[1,1000000]" doc:"linear attention: rank of the projection to the output gate; absent: direct"`
 }
 
 // mixFile is layers with an attention of their own.
@@ -129,7 +136,7 @@ func Read(name string, src []byte) (*Model, *Settings, *document.File) {
 
 // Load is Read with the contents of the file.
 func Load(name string, src []byte) (*Loaded, *document.File) {
-	doc := document.Parse(name, src)
+	doc := Parse(name, src)
 	if IsHuggingFace(doc.Keys()) {
 		return readConfig(doc, name), doc
 	}
@@ -169,14 +176,15 @@ func (f *File) absorbs() bool {
 func (f *attentionFile) shape() Attention {
 	kinds := map[string]AttentionKind{
 		"multi-head": MultiHead, "multi-query": MultiQuery, "group-query": GroupQuery, "mla": Latent, "mla-absorb": Latent,
-		"gated-delta": GatedDelta, "lightning": Lightning, "short-conv": ShortConv,
+		"gated-delta": GatedDelta, "lightning": Lightning, "short-conv": ShortConv, "mamba2": Mamba,
 	}
 	a := Attention{
 		Kind: kinds[f.AttnType], Heads: f.AttnHeads, KVHeads: f.KVHeads, HeadDim: f.AttnSize, ValueDim: f.ValueDim,
-		SharedKV: f.SharedKV, Gated: f.HasAttnGate, Window: f.Window,
+		SharedKV: f.SharedKV, Gated: f.HasAttnGate, Window: f.Window, ScoreCap: f.ScoreCap,
 		KVRank: f.KVRank, NopeDim: f.NopeDim, RopeDim: f.RopeDim,
 		IndexHeads: f.IndexHeads, IndexDim: f.IndexDim, IndexTopK: f.IndexTopK,
 		Compress: f.Compress, OutputRank: f.OutputRank, OutputGroups: max(1, f.OutputGroups), Conv: f.Conv,
+		DecayRank: f.DecayRank, GateRank: f.GateRank,
 	}
 	if f.QueryRank != nil {
 		a.QueryRank = *f.QueryRank
@@ -199,7 +207,7 @@ func (f *attentionFile) shape() Attention {
 func (f *File) shape() *Model {
 	m := &Model{Name: f.Name, Hidden: f.Hidden, Layers: f.Blocks, FeedForward: f.FeedForward,
 		Attention: f.attentionFile.shape(), FirstDense: f.FirstDense, DraftLayers: f.DraftLayers, DraftLengths: f.DraftLengths, Vocab: f.VocabSize, Positions: f.Positions, Tied: f.Tied, Formats: f.formats(),
-		Streams: f.Streams, WideRouter: f.RouterType != ""}
+		Streams: f.Streams, WideRouter: f.RouterType != "", MixerOnly: f.MixerOnly, PostNorms: f.PostNorms, LogitCap: f.LogitCap}
 	for i := range f.Mix {
 		m.Mixed = append(m.Mixed, MixedAttention{f.Mix[i].shape(), f.Mix[i].Layers})
 	}
@@ -210,7 +218,7 @@ func (f *File) shape() *Model {
 		m.Experts = Experts{
 			Routed: f.NumExperts, TopK: f.TopExperts, Shared: f.SharedPerToken, Width: f.ExpertWidth,
 			SharedWidth: f.SharedWidth, Hidden: f.ExpertHidden, Groups: f.ExpertGroups, TopGroups: f.TopGroups,
-			CapacityFactor: f.CapacityFactor, Interval: max(1, f.BlockInterval),
+			CapacityFactor: f.CapacityFactor, Interval: max(1, f.BlockInterval), SharedGate: f.SharedGate,
 		}
 	}
 	return m
@@ -236,6 +244,9 @@ func check(doc *document.File, f *File) {
 	}
 	if sound(doc, "num_blocks", "first_k_dense_replace") && f.FirstDense > f.Blocks {
 		doc.Problemf("first_k_dense_replace", "must be at most num_blocks (%d), not %d", f.Blocks, f.FirstDense)
+	}
+	if sound(doc, "num_blocks", "layers_without_feedforward") && f.MixerOnly+f.FirstDense >= f.Blocks {
+		doc.Problemf("layers_without_feedforward", "must leave layers of num_blocks (%d) and first_k_dense_replace (%d) over, not %d", f.Blocks, f.FirstDense, f.MixerOnly)
 	}
 	checkDraftLengths(doc, f.DraftLengths)
 	checkExperts(doc, f)
@@ -295,6 +306,7 @@ var attentionNeeds = map[string][]string{
 	"gated-delta": {"attn_size", "kv_heads"},
 	"lightning":   {"attn_size"},
 	"short-conv":  {"attn_size", "conv_kernel"},
+	"mamba2":      {"attn_size", "kv_heads", "v_head_dim"},
 }
 
 // checkAttention checks the attention at a path.
@@ -303,7 +315,7 @@ func checkAttention(doc *document.File, at string, f *attentionFile) {
 	kv := join(at, "kv_heads")
 	heads := sound(doc, join(at, "attn_heads"), kv)
 	switch f.AttnType {
-	case "group-query", "gated-delta":
+	case "group-query", "gated-delta", "mamba2":
 		if heads && f.AttnHeads%f.KVHeads != 0 {
 			doc.Problemf(kv, "must divide attn_heads, but %d does not divide %d", f.KVHeads, f.AttnHeads)
 		}

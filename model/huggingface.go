@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +18,27 @@ func IsHuggingFace(keys []string) bool {
 	has := func(key string) bool { return slices.Contains(keys, key) }
 	native := slices.ContainsFunc([]string{"model", "attn_type", "num_blocks", "attn_heads"}, has)
 	return !native && slices.ContainsFunc([]string{"model_type", "architectures", "text_config", "hidden_size", "n_embd"}, has)
+}
+
+// pythonNumbers are strings, and what Python's json writes for numbers that JSON has not.
+var pythonNumbers = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
+
+// Parse reads the syntax of a model file. In configs the numbers that only Python knows are null.
+func Parse(name string, src []byte) *document.File {
+	doc := document.Parse(name, src)
+	if doc.Err() == nil {
+		return doc
+	}
+	plain := document.Parse(name, pythonNumbers.ReplaceAllFunc(src, func(token []byte) []byte {
+		if token[0] == '"' {
+			return token
+		}
+		return fmt.Appendf(nil, "%-*s", len(token), "null") // columns stay
+	}))
+	if IsHuggingFace(plain.Keys()) {
+		return plain
+	}
+	return doc
 }
 
 // readConfig reads a Hugging Face config.json by its family: see families.go.
@@ -196,7 +218,14 @@ func (c *config) shape(f *File) {
 	f.Hidden = c.size("hidden_size", "n_embd")
 	// More layers than any model has: lists of layers must not fill the memory.
 	const maxLayers = 100_000
-	f.Blocks = c.sizeUpTo(maxLayers, "num_hidden_layers", "n_layer")
+	var experts int
+	if c.family.blocks != nil {
+		var feedForward int
+		c.mixers, feedForward, experts = c.family.blocks(c)
+		f.Blocks, f.MixerOnly = len(c.mixers), len(c.mixers)-feedForward
+	} else {
+		f.Blocks = c.sizeUpTo(maxLayers, "num_hidden_layers", "n_layer")
+	}
 	c.layers = f.Blocks
 	f.VocabSize = c.sizeUpTo(maxLength, "vocab_size")
 	f.Positions, _ = c.number(1, maxLength, "max_position_embeddings", "n_positions")
@@ -204,12 +233,16 @@ func (c *config) shape(f *File) {
 	if c.family.plain {
 		f.MLP = "plain"
 	}
+	f.PostNorms, f.LogitCap = c.family.postNorms, c.isGiven(c.family.logitCap)
 	f.DraftLayers = c.draftLayers()
 	if n := c.sizeOr(1, "hc_mult"); n > 1 {
 		f.Streams = n
 	}
 	c.attention(f)
-	sparse := c.experts(f)
+	var sparse []bool
+	if c.family.blocks == nil || experts > 0 {
+		sparse = c.experts(f)
+	}
 	if dense := !slices.Contains(sparse, true); c.layers > 0 && (dense || slices.Contains(sparse, false)) {
 		f.FeedForward = c.denseWidth(f.Hidden)
 	} else {
@@ -261,7 +294,7 @@ func (c *config) attention(f *File) {
 }
 
 // ranks orders the kinds of attention by how much they see.
-var ranks = []string{full, indexed, compressed, reused, heavilyCompressed, sliding, linear}
+var ranks = []string{full, indexed, compressed, reused, heavilyCompressed, sliding, linear, state}
 
 // experts reads the expert layers, and which layers they are; nil if there are none.
 func (c *config) experts(f *File) (sparse []bool) {
@@ -269,13 +302,14 @@ func (c *config) experts(f *File) (sparse []bool) {
 	if e == nil {
 		return nil
 	}
-	f.NumExperts = c.count("n_routed_experts", "num_experts", "num_local_experts")
+	f.NumExperts = c.count("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
 	if f.NumExperts == 0 {
 		return nil
 	}
-	f.TopExperts = c.size("num_experts_per_tok", "num_experts_per_token", "experts_per_token")
+	visited := []string{"num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_k", "top_k_experts"}
+	f.TopExperts = c.size(visited...)
 	if f.TopExperts > f.NumExperts {
-		v, _ := c.find("num_experts_per_tok", "num_experts_per_token", "experts_per_token")
+		v, _ := c.find(visited...)
 		v.Problemf("must be at most the number of experts (%d), not %d", f.NumExperts, f.TopExperts)
 	}
 	if groups, top := c.sizeOr(1, "n_group"), c.sizeOr(1, "topk_group"); groups > top && f.NumExperts%groups == 0 {
@@ -290,7 +324,7 @@ func (c *config) experts(f *File) (sparse []bool) {
 	}
 	if e.sharedWidth != "" {
 		if w := c.count(e.sharedWidth); w > 0 {
-			f.SharedPerToken = 1
+			f.SharedPerToken, f.SharedGate = max(1, f.SharedPerToken), e.sharedGate
 			if w != f.ExpertWidth {
 				f.SharedWidth = w
 			}
@@ -315,7 +349,7 @@ func (c *config) sparseLayers() []bool {
 			sparse[i] = sparse[i] && has(i)
 		}
 	}
-	first := c.count("first_k_dense_replace")
+	first := max(c.count("first_k_dense_replace"), c.count("moe_layer_start_index"))
 	keep(func(i int) bool { return i >= first })
 	if v, ok := c.find("moe_layer_freq"); ok && v.Kind() == document.List {
 		if flags, ok := c.perLayer("moe_layer_freq", 0, map[string]string{"0": "", "1": "sparse"}); ok {
@@ -324,7 +358,7 @@ func (c *config) sparseLayers() []bool {
 	} else if n := c.sizeOr(1, "moe_layer_freq"); n > 1 {
 		keep(func(i int) bool { return i%n == 0 })
 	}
-	for _, key := range []string{"decoder_sparse_step", "interleave_moe_layer_step"} {
+	for _, key := range []string{"decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval"} {
 		if n := c.sizeOr(1, key); n > 1 {
 			keep(func(i int) bool { return (i+1)%n == 0 })
 		}

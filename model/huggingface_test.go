@@ -243,3 +243,22 @@ func mutate(v any, try func(where string)) {
 		}
 	}
 }
+
+// Python writes numbers that JSON has not, as in configs of Nemotron; in a string, and in a model file, they are what they were.
+func TestPythonNumbers(t *testing.T) {
+	src, err := os.ReadFile("testdata/configs/blocks_by_pattern.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	src = bytes.Replace(src, []byte("{"), []byte(`{"time_step_limit": [-Infinity, Infinity], "_name_or_path": "NaN", `), 1)
+	l, doc := model.Load("config.json", src)
+	if err := doc.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if l.Model.Name != "NaN" || l.Model.MixerOnly != 2 {
+		t.Errorf("read as %q with %d layers of one block", l.Model.Name, l.Model.MixerOnly)
+	}
+	if _, doc := model.Load("model.json", []byte(`{"model": "m", "hidden": Infinity}`)); doc.Err() == nil {
+		t.Error("a model file may say Infinity")
+	}
+}

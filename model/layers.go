@@ -1,5 +1,11 @@
 package model
 
+import (
+	"strings"
+
+	"throughline/internal/document"
+)
+
 func everyLayer(kind string) func(*config) []string {
 	return func(c *config) []string { return c.fill(func(int) string { return kind }) }
 }
@@ -52,6 +58,75 @@ func slidingBut(n int) func(*config) []string {
 	return func(c *config) []string {
 		return c.typed(func() []string { return c.allBut(sliding, n) })
 	}
+}
+
+// slidingByPattern is slidingBut with a key for how often attention is full.
+func slidingByPattern(n int) func(*config) []string {
+	return func(c *config) []string {
+		return slidingBut(c.sizeOr(n, "sliding_window_pattern", "_sliding_window_pattern"))(c)
+	}
+}
+
+// byBlockType: layer_types says which layers have a state space in place of attention.
+func byBlockType(c *config) []string {
+	key := "layer_types"
+	if _, ok := c.find("layers_block_type"); ok {
+		key = "layers_block_type"
+	}
+	if _, ok := c.find(key); !ok {
+		c.missing(key)
+		return nil
+	}
+	labels, _ := c.perLayer(key, 0, map[string]string{"mamba": state, "linear_attention": state, "attention": full, "full_attention": full})
+	return labels
+}
+
+// blockTypes are the blocks of Nemotron-H, as letters and as words.
+var blockTypes = map[string]string{
+	"M": state, "mamba": state, "linear_attention": state, "*": full, "attention": full, "full_attention": full,
+	"-": "mlp", "mlp": "mlp", "E": "moe", "moe": "moe",
+}
+
+// byPattern: every block is a mixer or a feed-forward block, by hybrid_override_pattern or
+// layers_block_type.
+func byPattern(c *config) (mixers []string, feedForward, experts int) {
+	var blocks []string
+	v, ok := c.find("hybrid_override_pattern")
+	if ok {
+		blocks = strings.Split(textOf(v), "")
+	} else if v, ok = c.find("layers_block_type", "layer_types"); ok {
+		list, _ := c.list("layers_block_type", "layer_types")
+		for _, e := range list {
+			blocks = append(blocks, text(e))
+		}
+	} else {
+		c.missing("hybrid_override_pattern")
+		return nil, 0, 0
+	}
+	for i, b := range blocks {
+		switch blockTypes[b] {
+		case "mlp":
+			feedForward++
+		case "moe":
+			feedForward++
+			experts++
+		case "":
+			v.Problemf("block %d must be one of %s, not %q", i+1, document.QuoteList(sortedKeys(blockTypes)), b)
+			return nil, 0, 0
+		default:
+			mixers = append(mixers, blockTypes[b])
+		}
+	}
+	if n, ok := c.number(1, maxSize, "num_hidden_layers"); ok && n != len(blocks) {
+		v.Problemf("has %d blocks, but num_hidden_layers is %d", len(blocks), n)
+	}
+	if experts > 0 && experts < feedForward {
+		v.Problemf("has %d feed-forward blocks with experts of %d: all must have them, or none", experts, feedForward)
+	}
+	if feedForward == 0 || feedForward > len(mixers) {
+		v.Problemf("has %d feed-forward blocks behind %d of attention or state: there must be one at least, and no more", feedForward, len(mixers))
+	}
+	return mixers, feedForward, experts
 }
 
 // slidingIfGiven: a window, if any, holds in all layers.

@@ -15,6 +15,7 @@ type Model struct {
 	MLP         MLPKind
 	Experts     Experts // Routed is 0 in a dense model
 	FirstDense  int     // leading dense layers of an expert model
+	MixerOnly   int     // layers of attention or state without a feed-forward block behind it
 	DraftLayers int     // layers of a module for multi-token prediction
 	// DraftLengths is the measured mean tokens of a decode step with 1, 2, … drafts, if known.
 	DraftLengths []float64
@@ -26,6 +27,8 @@ type Model struct {
 	Streams int
 	// WideRouter: the router multiplies in 32 bits, where an engine follows the model in that.
 	WideRouter bool
+	PostNorms  bool // a norm behind each block, too, in front of the residual
+	LogitCap   bool // logits are bounded by a tanh
 }
 
 // Hyper reports whether hyper-connections replace norms and residuals around blocks.
@@ -69,6 +72,7 @@ const (
 	GatedDelta                      // linear attention with a gated delta rule: a state per sequence, no cache
 	Lightning                       // linear attention with a decay per head: a state per sequence, no cache
 	ShortConv                       // a gated convolution over the last few tokens, its state; no cache
+	Mamba                           // a Mamba-2 state space: B and C as keys and queries, a decay per head; no cache
 )
 
 // Attention is the shape of the attention block.
@@ -82,6 +86,7 @@ type Attention struct {
 	WideNorm bool
 	Gated    bool // a sigmoid gate on the attention output
 	Window   int  // most tokens that a query sees; 0: all
+	ScoreCap bool // scores are bounded by a tanh
 
 	// ValueDim is the elements of a value head; 0: as HeadDim.
 	ValueDim int
@@ -104,11 +109,29 @@ type Attention struct {
 	// OutputRank of the output projection, in OutputGroups groups of heads; 0: direct.
 	OutputRank, OutputGroups int
 	Conv                     int // width of the short convolution before linear attention
+	// DecayRank of the decay per channel in gated delta attention; 0: one decay per head.
+	DecayRank int
+	// GateRank of the output gate of linear attention; 0: direct.
+	GateRank int
 }
 
 // IsLinear reports whether the attention keeps a state instead of a cache.
 func (a *Attention) IsLinear() bool {
-	return a.Kind == GatedDelta || a.Kind == Lightning || a.Kind == ShortConv
+	return a.Kind >= GatedDelta
+}
+
+// HeadGates is the numbers per head that a state decays and learns by: decay, one or one per
+// channel, and strength in the gated delta rule; the step of a state space.
+func (a *Attention) HeadGates() int {
+	switch {
+	case a.Kind == Mamba:
+		return 1
+	case a.Kind != GatedDelta:
+		return 0
+	case a.DecayRank > 0:
+		return 1 + a.HeadDim
+	}
+	return 2
 }
 
 // ValueSize is the elements of a value head.
@@ -331,13 +354,22 @@ type Experts struct {
 	CapacityFactor float64 // multiplies the tokens of an expert
 	Groups         int     // of experts, of which a token picks TopGroups first; 0: one
 	TopGroups      int
-	Interval       int // every Interval-th layer is an expert layer; the others are dense
+	Interval       int  // every Interval-th layer is an expert layer; the others are dense
+	SharedGate     bool // a token weighs the result of the shared experts by a sigmoid of a product
 }
 
 // IsMoE reports whether the model has expert layers.
 func (m *Model) IsMoE() bool { return m.Experts.Routed > 0 }
 
-// ExpertLayers of n layers, rounded up so that a pipeline stage is never too light.
+// FeedForwardLayers of n layers, rounded up so that a pipeline stage is never too light.
+func (m *Model) FeedForwardLayers(n int) int {
+	if m.MixerOnly == 0 { // nearly all models: avoid the division
+		return n
+	}
+	return n - m.MixerOnly*n/m.Layers
+}
+
+// ExpertLayers of n feed-forward blocks, rounded up so that a pipeline stage is never too light.
 func (m *Model) ExpertLayers(n int) int {
 	switch {
 	case !m.IsMoE():

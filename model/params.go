@@ -10,14 +10,19 @@ func (m *Model) Params() (total, active float64) {
 		return total, total
 	}
 	e := &m.Experts
-	idle := float64(m.ExpertLayers(m.Layers-m.FirstDense)) * float64(e.Routed-e.TopK) * m.expertParams()
+	idle := float64(m.ExpertLayers(m.FeedForwardLayers(m.Layers)-m.FirstDense)) * float64(e.Routed-e.TopK) * m.expertParams()
 	return total, total - idle
 }
 
 // ModuleParams is the parameters of each module; norms count with the ends, whose format they have.
 func (m *Model) ModuleParams() (out [ModuleCount]float64) {
 	h := float64(m.Hidden)
-	out[EndModule] = m.EmbeddingParams() + h + 2*h*float64(m.Layers) // with the final and all other norms
+	blocks := m.FeedForwardLayers(m.Layers) // feed-forward blocks
+	norms := float64(m.Layers + blocks)
+	if m.PostNorms {
+		norms *= 2
+	}
+	out[EndModule] = m.EmbeddingParams() + h + h*norms // with the final and all other norms
 	if !m.Tied {
 		out[EndModule] += m.EmbeddingParams()
 	}
@@ -25,8 +30,8 @@ func (m *Model) ModuleParams() (out [ModuleCount]float64) {
 		a := m.AttentionOf(kind)
 		out[AttentionModule] += float64(layers) * a.params(h)
 	}
-	layers := m.ExpertLayers(m.Layers - m.FirstDense)
-	out[FeedForwardModule] = float64(m.Layers-layers) * m.matrices() * h * float64(m.FeedForward)
+	layers := m.ExpertLayers(blocks - m.FirstDense)
+	out[FeedForwardModule] = float64(blocks-layers) * m.matrices() * h * float64(m.FeedForward)
 	if !m.IsMoE() {
 		return out
 	}
@@ -40,7 +45,11 @@ func (m *Model) ModuleParams() (out [ModuleCount]float64) {
 		sharedWidth = e.SharedWidth
 	}
 	out[SharedModule] = float64(layers) * float64(e.Shared) * m.matrices() * h * float64(sharedWidth)
-	out[EndModule] += float64(layers) * h * float64(e.Routed) // router
+	scores := float64(e.Routed) // of the router
+	if e.SharedGate {
+		scores++
+	}
+	out[EndModule] += float64(layers) * h * scores
 	return out
 }
 
@@ -83,7 +92,15 @@ func (a *Attention) params(h float64) float64 {
 		n = a.queryParams(h, heads*(nope+rope)) + h*(rank+rope) + rank + rank*heads*(nope+value) + a.outputParams(heads*value, h)
 	case GatedDelta:
 		mixed := 2*kv*dim + heads*value
-		n = h*(mixed+heads*value+2*heads) + float64(a.Conv)*mixed + heads*value*h
+		n = h*mixed + lowRank(h, heads*value, a.GateRank) + float64(a.Conv)*mixed + heads*value*h
+		if n += h * heads; a.DecayRank > 0 { // strength and decay
+			n += lowRank(h, heads*dim, a.DecayRank)
+		} else {
+			n += h * heads
+		}
+	case Mamba: // gate, x, B and C, steps; filters; decay, skip and bias of the step; norm; output
+		mixed := 2*kv*dim + heads*value
+		n = h*(heads*value+mixed+heads) + float64(a.Conv)*mixed + 3*heads + heads*value + heads*value*h
 	case Lightning:
 		n = h*(heads*dim+kv*(dim+value)+heads*value) + heads*value*h // queries, keys and values, gate, output
 	case ShortConv:
@@ -109,6 +126,14 @@ func (a *Attention) queryParams(h, out float64) float64 {
 		return h*rank + rank + rank*out
 	}
 	return h * out
+}
+
+// lowRank is the parameters of a projection, direct or through a rank.
+func lowRank(in, out float64, rank int) float64 {
+	if rank == 0 {
+		return in * out
+	}
+	return float64(rank) * (in + out)
 }
 
 // outputParams of the projection from the heads back to the residual stream.

@@ -2,7 +2,7 @@ package model
 
 // headSize is the elements of a head.
 func (c *config) headSize(heads int) int {
-	if n := c.sizeOr(c.family.heads.dim, "head_dim"); n > 0 {
+	if n := c.sizeOr(c.family.heads.dim, "head_dim", "attention_head_dim"); n > 0 {
 		return n
 	}
 	hidden, _ := c.number(1, maxSize, "hidden_size", "n_embd")
@@ -30,6 +30,7 @@ func grouped(c *config) attentionFile {
 		a.QKNormType = wideNorm
 	}
 	a.HasAttnGate = c.option(c.family.gate)
+	a.ScoreCap = c.isGiven(c.family.scoreCap)
 	return a
 }
 
@@ -60,6 +61,25 @@ func (a *attentionFile) setValueDim(n int) {
 func windowed(c *config) attentionFile {
 	a := grouped(c)
 	a.Window = c.sizeUpTo(maxLength, "sliding_window")
+	return a
+}
+
+// globalHeads are wider than those of layers with a window, and fewer have keys and values.
+func globalHeads(c *config) attentionFile {
+	a := grouped(c)
+	a.AttnSize = c.sizeOr(a.AttnSize, "global_head_dim")
+	if kv := c.sizeOr(0, "num_global_key_value_heads"); kv > 0 {
+		b := c.groups(a.AttnHeads, kv, "num_global_key_value_heads")
+		a.AttnType, a.KVHeads = b.AttnType, b.KVHeads
+	}
+	if c.flag(false, "attention_k_eq_v") {
+		c.omit(join(c.inner.at, "attention_k_eq_v"), "that keys and values of global layers have one projection: each is taken to have its own")
+	}
+	for _, key := range []string{"num_kv_shared_layers", "hidden_size_per_layer_input"} {
+		if v, ok := c.find(key); ok && isSet(v) {
+			v.Problemf("must be 0: models with it are not known here")
+		}
+	}
 	return a
 }
 
@@ -117,10 +137,45 @@ func kimiDelta(c *config) attentionFile {
 	heads := in.size("num_heads")
 	a := attentionFile{AttnType: "gated-delta", AttnHeads: heads, KVHeads: heads, AttnSize: in.size("head_dim")}
 	a.Conv, _ = in.number(1, 1000, "short_conv_kernel_size")
+	// Ranks are those of a head: f_a_proj and g_a_proj of KimiGatedDeltaNetAttention in
+	// vllm/model_executor/layers/mamba/gdn/kimi_gdn_linear_attn.py (a014e35).
+	a.DecayRank = a.AttnSize
 	if !in.flag(false, "use_full_rank_gate") {
-		c.omit(in.inner.at, "the low rank of the output gate of Kimi delta attention: it is taken to be of full rank")
+		a.GateRank = a.AttnSize
 	}
 	return a
+}
+
+// mambaKeys are the keys of a state space: heads, groups of B and C, sizes of state and head, conv.
+type mambaKeys struct{ heads, groups, state, dim, conv string }
+
+var (
+	nemotronMamba = mambaKeys{"mamba_num_heads", "n_groups", "ssm_state_size", "mamba_head_dim", "conv_kernel"}.read
+	graniteMamba  = mambaKeys{"mamba_n_heads", "mamba_n_groups", "mamba_d_state", "mamba_d_head", "mamba_d_conv"}.read
+)
+
+// read reads a Mamba-2 state space.
+func (k mambaKeys) read(c *config) attentionFile {
+	a := attentionFile{
+		AttnType: "mamba2", AttnHeads: c.size(k.heads), KVHeads: c.size(k.groups), AttnSize: c.size(k.state), ValueDim: c.mambaHead(k),
+	}
+	a.Conv, _ = c.number(1, 1000, k.conv)
+	if a.KVHeads > 0 && a.AttnHeads%a.KVHeads != 0 {
+		v, _ := c.find(k.groups)
+		v.Problemf("must divide %s (%d), but %d does not", k.heads, a.AttnHeads, a.KVHeads)
+	}
+	return a
+}
+
+// mambaHead is the elements of a head; "auto": the expanded width over the heads.
+func (c *config) mambaHead(k mambaKeys) int {
+	if v, ok := c.find(k.dim); ok && textOf(v) == "auto" {
+		hidden, _ := c.number(1, maxSize, "hidden_size")
+		heads, _ := c.number(1, maxSize, k.heads)
+		return c.sizeOr(2, "mamba_expand") * hidden / max(1, heads)
+	}
+	c.find("mamba_expand") // as the product of heads says
+	return c.size(k.dim)
 }
 
 // lightning is the linear attention of MiniMax.

@@ -32,7 +32,7 @@ func (s *stage) denseMLP() {
 		s.allReduce(MLPAllReduce, tokens*s.hidden)
 		s.scatter(MLPScatter, tokens*s.hidden)
 	}
-	s.residual(MLPResidual, s.normTokens)
+	s.residual(MLPResidual, MLPPostNorm, s.normTokens)
 }
 
 // across returns the ranks that share a part of the model and the attention replicas among them.

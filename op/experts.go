@@ -84,7 +84,7 @@ func (s *stage) experts() {
 		s.unary(ExpertScaling, s.cardTokens*s.hidden, 1)
 	}
 	s.sumShared()
-	s.residual(MLPResidual, normed)
+	s.residual(MLPResidual, MLPPostNorm, normed)
 }
 
 // narrowTokens quantises the experts' input in a kernel of its own, and returns the kinds to use.
@@ -243,6 +243,10 @@ func (s *stage) sharedExperts() {
 	}
 	s.quantiseNormed(QuantiseSharedInner, tokens*width)
 	s.linear(SharedDown, tokens, width, s.hidden)
+	if e.SharedGate {
+		s.linear(SharedScore, tokens, s.hidden, 1)
+		s.unary(SharedScale, tokens*s.hidden, 1)
+	}
 }
 
 // hideShared runs the shared experts beside the routed ones in steps short enough for the engine:

@@ -172,8 +172,12 @@ func (s *stage) pick(p *part, heads, dim float64) {
 	} else if queries := p.tokens / p.sequences; s.assume.NarrowIndex && queries > 1 { // a single query is scored as in decode
 		o.Count, o.M, o.Rows = s.indexLaunches(queries, entries/p.sequences, p.sequences, heads)
 	}
+	launches, rows := o.Count, o.M/heads
 	picked := p.tokens * float64(s.attn.IndexTopK)
 	o = s.add(IndexSelect, VectorUnit)
+	if each := p.scored / p.tokens; s.plan.SparseApart && each > float64(s.attn.IndexTopK) {
+		o.Kernels, o.Count, o.M, o.N = kernel.Uses{}, max(1, launches), rows, each
+	}
 	o.Flops = p.scored
 	o.Activations = p.scored*score*reads + picked*s.r
 	o.Output = picked * s.r
@@ -212,7 +216,7 @@ const IndexTile = 128
 func (s *stage) finishAttention() {
 	s.allReduce(AttentionAllReduce, s.tokens*s.hidden)
 	s.scatter(AttentionScatter, s.tokens*s.hidden)
-	s.residual(AttentionResidual, s.normTokens)
+	s.residual(AttentionResidual, AttentionPostNorm, s.normTokens)
 }
 
 // outputGate multiplies the attention output by a sigmoid of the input, in models that have it.

@@ -51,8 +51,12 @@ func (s *stage) connectNorm(k Kind, h *hyper, tokens float64) {
 	s.norm(k, tokens*s.hidden, s.hidden)
 }
 
-// residual adds a block's result to the residual stream, unless a hyper-connection does so.
-func (s *stage) residual(k Kind, tokens float64) {
+// residual adds a block's result, normalised in some models, to the residual stream, unless a
+// hyper-connection does so.
+func (s *stage) residual(k, postNorm Kind, tokens float64) {
+	if s.model.PostNorms {
+		s.norm(postNorm, tokens*s.hidden, s.hidden)
+	}
 	if !s.model.Hyper() {
 		s.binary(k, tokens*s.hidden)
 	}

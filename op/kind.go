@@ -56,10 +56,12 @@ const (
 	AttentionGateMultiply
 	OutputProjection
 	AttentionAllReduce
+	AttentionReduceCopy
 	AttentionGather
 	AttentionScatter
 	RingExchange
 	AttentionResidual
+	AttentionPostNorm
 
 	// Latent attention (MLA).
 	QueryDown
@@ -100,6 +102,8 @@ const (
 
 	// Linear attention.
 	LinearInput
+	LinearDecay
+	LinearGate
 	ShortConvolution
 	LinearState
 	LinearNorm
@@ -134,9 +138,11 @@ const (
 	QuantiseInner
 	Down
 	MLPAllReduce
+	MLPReduceCopy
 	MLPGather
 	MLPScatter
 	MLPResidual
+	MLPPostNorm
 
 	// Experts.
 	RouterWiden
@@ -170,6 +176,8 @@ const (
 	SharedUp
 	SharedActivation
 	SharedGateMultiply
+	SharedScore
+	SharedScale
 	QuantiseSharedInner
 	SharedDown
 	SharedSum // of shared and routed results
@@ -179,6 +187,7 @@ const (
 	FinalNorm
 	HeadGather
 	OutputHead
+	LogitCap
 	LogitsGather
 	Sampling
 
@@ -296,11 +305,13 @@ var kinds = [KindCount]Info{
 	AttentionGateSigmoid:  {Name: "attention gate sigmoid", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
 	AttentionGateMultiply: {Name: "attention gate multiply", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
 	OutputProjection:      {Name: "output projection", Block: AttentionBlock, Class: Linear, Kernels: product},
+	AttentionReduceCopy:   {Name: "attention all-reduce copy", Block: AttentionBlock, Class: Vector, Kernels: moving},
 	AttentionAllReduce:    {Name: "attention all-reduce", Block: AttentionBlock, Class: Comm, Traffic: TensorTraffic},
 	AttentionGather:       {Name: "attention all-gather", Block: AttentionBlock, Class: Comm, Traffic: SequenceTraffic},
 	AttentionScatter:      {Name: "attention reduce-scatter", Block: AttentionBlock, Class: Comm, Traffic: SequenceTraffic},
 	RingExchange:          {Name: "ring exchange", Block: AttentionBlock, Class: Comm, Traffic: ContextTraffic},
 	AttentionResidual:     {Name: "attention residual", Block: AttentionBlock, Class: Vector, Kernels: besideNorm},
+	AttentionPostNorm:     {Name: "attention post norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
 
 	QueryDown:       {Name: "query down", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
 	QueryLatentDown: {Name: "query and latent down", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
@@ -337,6 +348,8 @@ var kinds = [KindCount]Info{
 	IndexSelect:   {Name: "index select", Block: AttentionBlock, Class: Vector, Kernels: moving},
 
 	LinearInput:      {Name: "linear attention input", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
+	LinearDecay:      {Name: "linear attention decay", Block: AttentionBlock, Class: Linear, Kernels: product},
+	LinearGate:       {Name: "linear attention gate", Block: AttentionBlock, Class: Linear, Kernels: product},
 	ShortConvolution: {Name: "short convolution", Block: AttentionBlock, Class: Vector},
 	LinearState:      {Name: "linear attention state", Block: AttentionBlock, Class: BMM},
 	LinearNorm:       {Name: "linear attention norm", Block: AttentionBlock, Class: Vector, Kernels: norm},
@@ -367,10 +380,12 @@ var kinds = [KindCount]Info{
 	GateMultiply:       {Name: "gate multiply", Block: MLPBlock, Class: Vector, Kernels: withinActivation},
 	QuantiseInner:      {Name: "quantise inner", Block: MLPBlock, Class: Vector, Module: model.FeedForwardModule, Kernels: quantising},
 	Down:               {Name: "down", Block: MLPBlock, Class: Linear, Module: model.FeedForwardModule, Kernels: product, Normed: true},
+	MLPReduceCopy:      {Name: "mlp all-reduce copy", Block: MLPBlock, Class: Vector, Kernels: moving},
 	MLPAllReduce:       {Name: "mlp all-reduce", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic},
 	MLPGather:          {Name: "mlp all-gather", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
 	MLPScatter:         {Name: "mlp reduce-scatter", Block: MLPBlock, Class: Comm, Traffic: SequenceTraffic},
 	MLPResidual:        {Name: "mlp residual", Block: MLPBlock, Class: Vector, Kernels: besideNorm},
+	MLPPostNorm:        {Name: "mlp post norm", Block: MLPBlock, Class: Vector, Kernels: norm},
 
 	RouterWiden:        {Name: "widen router input", Block: MLPBlock, Class: Vector, Kernels: moving},
 	Router:             {Name: "router", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: product},
@@ -402,6 +417,8 @@ var kinds = [KindCount]Info{
 	SharedUp:            {Name: "shared up", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true, Launched: true},
 	SharedActivation:    {Name: "shared activation", Block: MLPBlock, Class: Vector, Kernels: activation, Launched: true},
 	SharedGateMultiply:  {Name: "shared gate multiply", Block: MLPBlock, Class: Vector, Kernels: withinActivation},
+	SharedScore:         {Name: "shared expert score", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: product, Launched: true},
+	SharedScale:         {Name: "shared expert scale", Block: MLPBlock, Class: Vector, Kernels: moving, Launched: true},
 	QuantiseSharedInner: {Name: "quantise shared inner", Block: MLPBlock, Class: Vector, Module: model.SharedModule, Kernels: quantising},
 	SharedDown:          {Name: "shared down", Block: MLPBlock, Class: Linear, Module: model.SharedModule, Kernels: product, Normed: true, Launched: true},
 	SharedSum:           {Name: "shared sum", Block: MLPBlock, Class: Vector, Kernels: moving},
@@ -411,6 +428,7 @@ var kinds = [KindCount]Info{
 	HeadGather:   {Name: "output head all-gather", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic},
 	LogitsGather: {Name: "logits all-gather", Block: MLPBlock, Class: Comm, Traffic: TensorTraffic},
 	OutputHead:   {Name: "output head", Block: MLPBlock, Class: Linear, Module: model.EndModule, Kernels: product},
+	LogitCap:     {Name: "logit cap", Block: MLPBlock, Class: Vector, Kernels: moving},
 	Sampling:     {Name: "sampling", Block: MLPBlock, Class: Vector, Kernels: moving},
 
 	DraftProjection: {Name: "draft projection", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},

@@ -104,7 +104,7 @@ func (s *stage) absorbed(heads, nope, rope, value, rank float64) {
 	o := s.unary(QueryConcat, tokens*heads*(rank+rope), 1)
 	if s.sparseApart() {
 		o.Kernels = moving
-		s.unary(IndexPlaces, tokens*float64(s.attn.IndexTopK), 1)
+		s.places(tokens)
 	}
 	for i := range s.parts[:s.n] {
 		if p := &s.parts[i]; s.absorbs(p.phase) {

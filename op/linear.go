@@ -22,10 +22,7 @@ func (s *stage) linearAttention() {
 	heads := float64(max(1, a.Heads/tp))
 	dim, value := float64(a.HeadDim), float64(a.ValueSize())
 	mixed := 2*float64(a.KVHeadsPerRank(tp))*dim + heads*value // queries, keys and values
-	gates := heads * value
-	if a.Kind == model.GatedDelta {
-		gates += 2 * heads // decay and strength of every head
-	}
+	gates := s.linearGates(heads, value)
 
 	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
 	s.gather(AttentionGather, s.tokens*s.hidden)
@@ -36,9 +33,7 @@ func (s *stage) linearAttention() {
 			s.unary(ShortConvolution, p.tokens*mixed, 2*float64(a.Conv)).Kernels = convolution[p.phase]
 		}
 	}
-	if a.Kind == model.GatedDelta {
-		s.deltaGates(heads)
-	}
+	s.widenGates(heads, value)
 	s.handOn((s.step[Decode].Sequences + s.step[Prefill].Sequences) * a.State(tp))
 	for i := range s.parts[:s.n] {
 		p := &s.parts[i]
@@ -51,10 +46,50 @@ func (s *stage) linearAttention() {
 		o.Output = p.tokens * heads * value * s.r
 		o.M, o.N, o.K = p.tokens, value, dim
 	}
-	s.norm(LinearNorm, s.tokens*heads*value, value)
+	s.stateNorm(heads, value)
 	s.binary(AttentionGateMultiply, s.tokens*heads*value)
 	s.output(heads * value)
 	s.finishAttention()
+}
+
+// linearGates is what the input product makes of the gates: per head, per channel of the output, or
+// ranks that tensor parallelism does not split and that a second product widens.
+func (s *stage) linearGates(heads, value float64) (made float64) {
+	a := s.attn
+	made = heads * float64(a.HeadGates())
+	if a.DecayRank > 0 {
+		made = heads + float64(a.DecayRank)
+	}
+	if a.GateRank > 0 {
+		return made + float64(a.GateRank)
+	}
+	return made + heads*value
+}
+
+// widenGates makes the gates that the input product left narrow, in channels and in bits.
+func (s *stage) widenGates(heads, value float64) {
+	a := s.attn
+	if a.DecayRank > 0 {
+		s.linear(LinearDecay, s.tokens, float64(a.DecayRank), heads*float64(a.HeadDim))
+	}
+	if a.GateRank > 0 {
+		s.linear(LinearGate, s.tokens, float64(a.GateRank), heads*value)
+	}
+	if a.Kind == model.GatedDelta {
+		s.deltaGates(heads * float64(a.HeadGates()))
+	}
+}
+
+// stateNorm normalises what a state returns: by head, in a state space by group of heads.
+func (s *stage) stateNorm(heads, value float64) {
+	if s.attn.Kind != model.Mamba {
+		s.norm(LinearNorm, s.tokens*heads*value, value)
+		return
+	}
+	group := heads * value / float64(s.attn.KVHeadsPerRank(s.plan.Attention.TP))
+	s.norm(LinearNorm, s.tokens*heads*value, group)
+	o := s.list.last()
+	o.Weights, o.Resident = heads*value*s.w, heads*value*s.w
 }
 
 // shortConvolution replaces attention by a gated convolution over a few neighbouring tokens.

@@ -13,6 +13,7 @@ const (
 	siluFlops    = 3
 	geluFlops    = 8
 	sigmoidFlops = 2
+	capFlops     = 3 // divided by the bound, tanh, multiplied by it
 )
 
 // add starts an operator of the current block.
@@ -97,6 +98,9 @@ func (s *stage) softmax(n float64, attention kernel.Uses) {
 	o := s.add(Softmax, VectorUnit)
 	o.Kernels = kernel.Uses{{Slot: attention[0].Slot, Role: kernel.Within}, withinActivation[0]}
 	o.Flops = softmaxFlops * n
+	if s.attn.ScoreCap {
+		o.Flops += capFlops * n
+	}
 	if !s.flash {
 		o.Activations = 2 * n * s.r
 		o.Output = n * s.r
@@ -140,7 +144,14 @@ func (s *stage) allReduce(k Kind, n float64) {
 	o.Activations = 2 * n * s.r
 	o.Output = n * s.r
 	s.send(o, hardware.AllReduce, n*s.q, tp, 1)
+	if s.plan.Staged.Holds(n * s.r) {
+		copies := s.unary(stagedCopies[o.Kind], n, 0)
+		copies.Repeat *= 2
+	}
 }
+
+// stagedCopies are the copies into the buffer of an all-reduce and out of it.
+var stagedCopies = map[Kind]Kind{AttentionAllReduce: AttentionReduceCopy, MLPAllReduce: MLPReduceCopy}
 
 // gather collects n elements from the tensor-parallel ranks in front of a tensor-parallel part.
 func (s *stage) gather(k Kind, n float64) {

@@ -92,6 +92,22 @@ func (s *stage) narrowIndex(heads, dim float64) {
 	o.Moved = o.Activations + o.Cache
 }
 
+// placesTile is the picked entries that one block looks up the places of, of place bytes each.
+const (
+	placesTile = 128
+	place      = 4
+)
+
+// places looks up where what was picked lies, numbers of 32 bits for such numbers, Count blocks
+// (triton_convert_req_index_to_global_index in vllm/v1/attention/backends/mla/sparse_utils.py).
+func (s *stage) places(tokens float64) {
+	picked := float64(s.attn.IndexTopK)
+	o := s.unary(IndexPlaces, tokens*picked, 1)
+	o.Kernels, o.Count = kernel.Uses{}, tokens*roundUp(picked/placesTile)
+	o.Activations = 2 * tokens * picked * place
+	o.Moved = o.Activations
+}
+
 // fusesIndex reports whether one kernel does everything between an indexer's products and its
 // scores, with key and head weights made by one 16-bit product.
 func (s *stage) fusesIndex() bool {
@@ -206,16 +222,16 @@ func (s *stage) sortRows(rows, width, topK float64) {
 	o.Moved = o.Activations
 }
 
-// deltaGates widens the decay and the strength of every head from 16 to 32 bits.
-func (s *stage) deltaGates(heads float64) {
+// deltaGates widens a token's decays and strengths from 16 to 32 bits.
+func (s *stage) deltaGates(gates float64) {
 	if !s.assume.SmallKernels {
 		return
 	}
 	o := s.add(LinearGates, VectorUnit)
 	o.Kernels = gating[s.phase]
-	o.Flops = 8 * s.tokens * heads
-	o.Activations = s.tokens * heads * (2*s.r + 8)
-	o.Output = s.tokens * heads * 8
+	o.Flops = 4 * s.tokens * gates
+	o.Activations = s.tokens * gates * (s.r + 4)
+	o.Output = s.tokens * gates * 4
 	o.Moved = o.Activations
 }
 

@@ -126,6 +126,16 @@ func TestSharedApart(t *testing.T) {
 	if block.Count-rest.Count != 1 || math.Abs(block.Weights-rest.Weights-down[0].Weights) > 1e-9 {
 		t.Errorf("%g and %g experts in the block; %g, %g and %g bytes", block.Count, rest.Count, block.Weights, rest.Weights, down[0].Weights)
 	}
+	// Where tokens weigh it, each of three has a score, by a product that every rank has all of, and its result is read and written.
+	m.Experts.SharedGate = true
+	weighed := lowered(assume.Physical, m, p, decode)
+	score := find(t, weighed, op.SharedScore)
+	bytes(t, "score", score.Flops, 2*3*float64(m.Hidden))
+	bytes(t, "weights of the score", score.Weights, float64(m.Hidden)) // of one byte
+	bytes(t, "scale", find(t, weighed, op.SharedScale).Moved, 2*3*float64(m.Hidden)*2)
+	if n := len(only(apart, op.SharedScore, op.SharedScale)); n != 0 {
+		t.Errorf("%d operators that weigh without a gate", n)
+	}
 }
 
 // TestBlocksByExchange: tokens that an exchange brings run in the block for those, others in that of slices of all experts.

@@ -125,3 +125,50 @@ func TestWideRouter(t *testing.T) {
 		t.Errorf("in %v", o.Unit)
 	}
 }
+
+// TestStagedAllReduce: 3 tokens of 8 elements of 2 bytes are 48 bytes. An all-reduce of more than 47 and at most 48 goes through a buffer: two copies, each of
+// which reads and writes them, in attention and in the feed-forward block of both layers; one of 49 to 100 does not.
+func TestStagedAllReduce(t *testing.T) {
+	p := twoRanks
+	p.Batch.Size = 3
+	p.Staged = plan.Range{From: 47, To: 48}
+	list := lowered(assume.Physical, groupQuery(), p, decode)
+	for _, kind := range []op.Kind{op.AttentionReduceCopy, op.MLPReduceCopy} {
+		o := find(t, list, kind)
+		bytes(t, kind.String(), o.Moved, 2*48)
+		if times := list.Times(kind); times != 2*list.Times(op.AttentionAllReduce) {
+			t.Errorf("%v: %v times", kind, times)
+		}
+	}
+	for _, outside := range []plan.Range{{}, {From: 48, To: 100}, {From: 0, To: 47}} {
+		p.Staged = outside
+		if n := lowered(assume.Physical, groupQuery(), p, decode).Times(op.MLPReduceCopy); n != 0 {
+			t.Errorf("%+v: %v copies", outside, n)
+		}
+	}
+}
+
+// TestPickedRows: with kernels of an engine's own, 3 rows of 10 entries are picked from in one launch; a prompt of 16 queries behind 240 tokens, 4 of which
+// go into a launch, in 4 launches of 4 rows of 248.5 entries on average. 8 entries are picked, so that of no more than 8 nothing is
+// chosen. Places of 8 picked entries are looked up by one block for each of 3 rows, 4 bytes in and 4 out.
+func TestPickedRows(t *testing.T) {
+	p := oneRank
+	p.SparseApart, p.IndexBytes = true, 4096
+	p.Batch.Size = 3
+	list := lowered(assume.Physical, latentIndexed(), p, decode)
+	if o := find(t, list, op.IndexSelect); o.Count != 1 || o.M != 3 || o.N != 10 {
+		t.Errorf("decode: %v launches of %v rows of %v", o.Count, o.M, o.N)
+	}
+	places := find(t, list, op.IndexPlaces)
+	if bytes(t, "places", places.Moved, 3*8*(4+4)); places.Count != 3 {
+		t.Errorf("%v blocks", places.Count)
+	}
+	p.Batch.Size = 1
+	o := find(t, lowered(assume.Physical, latentIndexed(), p, op.Group{Phase: op.Prefill, New: 16, Context: 256}), op.IndexSelect)
+	if o.Count != 4 || o.M != 4 || o.N != 248.5 {
+		t.Errorf("prompts: %v launches of %v rows of %v", o.Count, o.M, o.N)
+	}
+	if o := find(t, lowered(assume.Physical, latentIndexed(), p, op.Group{Phase: op.Decode, New: 1, Context: 8}), op.IndexSelect); o.Count != 0 {
+		t.Errorf("nothing to choose: %v launches", o.Count)
+	}
+}

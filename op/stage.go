@@ -160,9 +160,9 @@ func (l *Lowerer) Stage(p *plan.Plan, step *Step, list *List) {
 // ExpertLayers is the number of expert layers in the fullest stage. Leading dense layers all lie in
 // the first stage; if there is another, it has none of them.
 func (l *Lowerer) ExpertLayers(layers int) int {
-	n := l.model.ExpertLayers(layers)
+	n := l.model.ExpertLayers(l.model.FeedForwardLayers(layers))
 	if l.assume.LeadingDense {
-		n = min(n, l.model.ExpertLayers(l.model.Layers-l.model.FirstDense))
+		n = min(n, l.model.ExpertLayers(l.model.FeedForwardLayers(l.model.Layers)-l.model.FirstDense))
 	}
 	return n
 }
@@ -241,6 +241,9 @@ func (s *stage) ends(wanted float64) {
 	} else {
 		s.linear(OutputHead, wanted, s.hidden, s.vocab())
 	}
+	if s.model.LogitCap { // in engines a kernel for each operation
+		s.unary(LogitCap, wanted*s.vocab(), 1).Repeat *= capFlops
+	}
 	s.choose(next)
 	s.list.end[MLPBlock] = s.list.n
 }
@@ -299,14 +302,14 @@ func (s *stage) layers(layers, expertLayers int) {
 			s.list.mark()
 		}
 	}
-	s.feedForward(layers, expertLayers)
+	s.feedForward(s.model.FeedForwardLayers(layers), expertLayers)
 }
 
-// feedForward lowers the feed-forward blocks of layers whose attention has been lowered.
-func (s *stage) feedForward(layers, expertLayers int) {
+// feedForward lowers feed-forward blocks, some of them with experts, behind attention.
+func (s *stage) feedForward(blocks, expertLayers int) {
 	s.list.end[AttentionBlock] = s.list.n
 	s.list.leading = s.model.Experts.Interval <= 1
-	if dense := layers - expertLayers; dense > 0 {
+	if dense := blocks - expertLayers; dense > 0 {
 		s.repeat = float64(dense)
 		s.denseMLP()
 		s.list.mark()

@@ -31,6 +31,9 @@ type Behaviour struct {
 	// Piece is the host's seconds per layer of graphs that end at every attention; 0: one graph.
 	Piece float64
 
+	// Staged is the bytes of all-reduces that go through a buffer, into it and out of it by copies.
+	Staged Range
+
 	// TunedExchange: with nothing beside it, an exchange runs on as many units as it can use.
 	TunedExchange bool
 	// SlowPrefill and SlowDecode are the times of exchanges in an older library over the tables'.
@@ -66,6 +69,12 @@ type Behaviour struct {
 	// layers.
 	LightLast bool
 }
+
+// Range is what is more than From and at most To; zero is nothing.
+type Range struct{ From, To float64 }
+
+// Holds reports whether a value is in the range.
+func (r Range) Holds(x float64) bool { return x > r.From && x <= r.To }
 
 // Unfused is the small kernels around an exchange that most engines fuse with others.
 type Unfused struct {

@@ -139,8 +139,8 @@ type Precision struct {
 	Library bool
 	// PrefillBy and DecodeBy are the software of attention kernels, in the form of kernel.Backends.
 	PrefillBy, DecodeBy string
-	// Told are the server's kernels of block-scaled products, if not those of the tables.
-	Told Kernels
+	// BlockKernels are the server's kernels of block-scaled products, if not those of the tables.
+	BlockKernels Kernels
 	// Name is the engines' name of the narrowest weights' format; empty: by their bytes.
 	Name string
 }

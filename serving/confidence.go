@@ -13,7 +13,7 @@ type Confidence struct{ TTFT, TPOT estimate.Confidence }
 // Confidence in a prediction: TTFT rests on the kernels of prefill steps, TPOT on those of decode.
 func (p *Predictor) Confidence(d *deploy.Deployment, l workload.Load, seen *Prediction) Confidence {
 	first, later := estimate.TTFT, estimate.TPOT
-	if d.Untold {
+	if d.Unstated {
 		first, later = estimate.UntoldTTFT, estimate.UntoldTPOT
 	}
 	if d.Split() {

@@ -41,8 +41,8 @@ func Runs(choice []*engine.Engine, d deploy.Deployment) ([]deploy.Deployment, er
 	return out, nil
 }
 
-// Untold names the engines that are left out since only others support the launch settings.
-func Untold(choice []*engine.Engine, d *deploy.Deployment) (left []string) {
+// Unsupported names the engines that are left out since only others support the launch settings.
+func Unsupported(choice []*engine.Engine, d *deploy.Deployment) (left []string) {
 	for _, e := range choice {
 		if maker, settings := e.Takes(d); len(settings) > 0 {
 			left = append(left, fmt.Sprintf("%s is left out: %s", e.Name, strings.Join(append(maker, settings...), "; ")))

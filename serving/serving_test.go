@@ -114,7 +114,7 @@ func TestLessMemory(t *testing.T) {
 			d.Pools[0].System = &sys
 			requests := func(share float64) (float64, error) {
 				d := d
-				d.Told.MemoryShare = share
+				d.ServerOptions.MemoryShare = share
 				p, err := serving.Predict(&d, load)
 				return p.Requests, err
 			}

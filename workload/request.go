@@ -87,7 +87,8 @@ func (l *List) Ended(int, *Request, float64) (Request, bool) { return Request{},
 // byClients is a source of several clients, each of which waits for an end before it sends again.
 type byClients struct {
 	Source
-	waiting int // clients that have sent nothing yet
+	waiting int       // clients that have sent nothing yet
+	first   []Request // theirs, as far as others have ended before they were due
 }
 
 // ByClients bounds the requests of a source under way; 0: no bound. A request without a free client
@@ -96,7 +97,7 @@ func ByClients(s Source, clients int) Source {
 	if clients == 0 {
 		return s
 	}
-	return &byClients{s, clients}
+	return &byClients{Source: s, waiting: clients}
 }
 
 // Next is the first request of a client.
@@ -105,6 +106,11 @@ func (c *byClients) Next() (Request, bool, error) {
 		return Request{}, false, nil
 	}
 	c.waiting--
+	if len(c.first) > 0 {
+		r := c.first[0]
+		c.first = c.first[1:]
+		return r, true, nil
+	}
 	return c.Source.Next()
 }
 
@@ -112,6 +118,13 @@ func (c *byClients) Next() (Request, bool, error) {
 func (c *byClients) Ended(client int, r *Request, t float64) (Request, bool) {
 	if next, ok := c.Source.Ended(client, r, t); ok {
 		return next, true
+	}
+	for len(c.first) < c.waiting { // the next requests belong to clients that are still to send one
+		r, ok, err := c.Source.Next()
+		if !ok || err != nil {
+			break
+		}
+		c.first = append(c.first, r)
 	}
 	next, ok, err := c.Source.Next()
 	next.Arrival, next.Burst = max(next.Arrival, t), false

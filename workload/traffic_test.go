@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -137,5 +138,33 @@ func TestTraceFormats(t *testing.T) {
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %v, want %s", name, got, c.want)
 		}
+	}
+}
+
+// TestFirstRequestsOfClients: three clients send one request each at the start. Where one has its answer before the front end has
+// taken in the others, it sends the fourth request, not one of theirs.
+func TestFirstRequestsOfClients(t *testing.T) {
+	list := workload.List{Requests: make([]workload.Request, 5)}
+	for i := range list.Requests {
+		list.Requests[i].Input, list.Requests[i].Burst = 1+i, true
+	}
+	s := workload.ByClients(&list, 3)
+	next := func() [2]float64 {
+		r, ok, err := s.Next()
+		if err != nil || !ok {
+			return [2]float64{}
+		}
+		return [2]float64{float64(r.Input), r.Arrival}
+	}
+	ended := func(at float64) [2]float64 {
+		r, ok := s.Ended(0, &workload.Request{}, at)
+		if !ok {
+			return [2]float64{}
+		}
+		return [2]float64{float64(r.Input), r.Arrival}
+	}
+	got := [][2]float64{next(), ended(7), next(), next(), next(), ended(8), ended(9)}
+	if want := [][2]float64{{1, 0}, {4, 7}, {2, 0}, {3, 0}, {}, {5, 8}, {}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("requests and arrivals %v, not %v", got, want)
 	}
 }

@@ -31,7 +31,7 @@ func run(args []string, out, errs io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errs)
-	root.AddCommand(newImport(), newHeldOut(), newBands(), newKernels())
+	root.AddCommand(newImport(), newHeldOut(), newBands(), newKernels(), newPublished())
 	if err := root.ExecuteContext(context.Background()); err != nil {
 		fmt.Fprintln(errs, "lab:", err)
 		return 2

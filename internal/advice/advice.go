@@ -181,7 +181,7 @@ func newAdviser(ctx context.Context, l *question.Loaded, o Options) *adviser {
 		base: l.Deployment(), lengths: l.Lengths, limits: l.Limits(), prefill: problem(l.Prefill), decode: problem(l.Decode),
 	}}
 	a.base.GPUsPerNode, a.base.Fitted = o.GPUsPerNode, l.Fit(l.Lengths)
-	a.base.Told.MemoryShare = cmp.Or(a.base.Told.MemoryShare, l.Assumptions.MemoryFraction) // launch commands pass it
+	a.base.ServerOptions.MemoryShare = cmp.Or(a.base.ServerOptions.MemoryShare, l.Assumptions.MemoryFraction) // launch commands pass it
 	for _, p := range []*search.Problem{&a.prefill, &a.decode} {
 		p.Redundant, p.Overlaps, p.Accept = o.Redundant, o.Overlaps, a.worthwhile
 	}
@@ -226,7 +226,7 @@ func (a *adviser) dropUnmeasured() {
 		}
 	}
 	kept, left := serving.Measured(runs)
-	if a.dropped = append(serving.Untold(a.o.Engines, &d), left...); len(left) == 0 {
+	if a.dropped = append(serving.Unsupported(a.o.Engines, &d), left...); len(left) == 0 {
 		return
 	}
 	a.o.Engines = slices.DeleteFunc(slices.Clone(a.o.Engines), func(e *engine.Engine) bool {

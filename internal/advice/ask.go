@@ -18,7 +18,7 @@ type Plans struct {
 const mostPlanned = 1024
 
 // Ask loads the files of a question and prepares its search.
-func Ask(a *question.Asked) (*Plans, []question.Remark, error) {
+func Ask(a *question.Query) (*Plans, []question.Remark, error) {
 	arriving := a.Rate > 0 || a.Simulates() && a.Traffic.Trace != ""
 	if arriving && !a.Given("gpus") && a.Fleet == "" && (!a.Given("objective") || a.Objective == question.MinGPUs) {
 		a.Objective, a.GPUs = question.MinGPUs, mostPlanned

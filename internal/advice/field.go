@@ -225,8 +225,8 @@ func (c *contender) deployment(f *field, batch plan.Batch) deploy.Deployment {
 		d.Pools = []deploy.Pool{prefill, decode}
 	}
 	// Launch commands cap running requests, so servers reserve no logits memory beyond them.
-	d.Told.Sequences = f.o.Engines[c.decode.engine].Sequences(&d, &d.Pools[len(d.Pools)-1])
-	d.Engine.Sequences = d.Told.Sequences
+	d.ServerOptions.Sequences = f.o.Engines[c.decode.engine].Sequences(&d, &d.Pools[len(d.Pools)-1])
+	d.Engine.Sequences = d.ServerOptions.Sequences
 	return d
 }
 

@@ -138,6 +138,7 @@ func TestPlanServesNoLessOnBetterHardware(t *testing.T) {
 // TestRunFindsTheBestBatch: DeepSeek-V3 on 32 cards within 20 ms serves more with a bandwidth of 11.5 TB/s than with 11, and no less
 // than with batches that are given.
 func TestRunFindsTheBestBatch(t *testing.T) {
+	long.NotRacing(t)
 	dir := t.TempDir()
 	for _, bandwidth := range []float64{11000, 11500} {
 		var sys map[string]any

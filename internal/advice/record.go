@@ -12,7 +12,7 @@ import (
 // Running is the limit on running requests that the decode pool is launched with.
 func (c *Candidate) Running() int {
 	p := &c.Deployment.Of(op.Decode).Plan
-	return c.Deployment.Told.Sequences * p.Attention.DP * p.Attention.PP
+	return c.Deployment.ServerOptions.Sequences * p.Attention.DP * p.Attention.PP
 }
 
 // Both returns the record with both phases, even where one pool runs them.

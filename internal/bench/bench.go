@@ -39,16 +39,16 @@ type Options struct {
 // arrived when it was due, and was scheduled when it was sent.
 type Done struct {
 	simulate.Ended
-	Turn    int
-	Gaps    []Gap
-	Chunks  int
-	Cached  int
-	Counted bool // tokens by the server's usage
-	Asked   int  // output tokens
-	Retries int
-	Resent  int
-	Failure *Failure
-	Text    string
+	Turn      int
+	Gaps      []Gap
+	Chunks    int
+	Cached    int
+	Counted   bool // tokens by the server's usage
+	Requested int  // output tokens
+	Retries   int
+	Resent    int
+	Failure   *Failure
+	Text      string
 
 	held float64 // seconds without a free client
 }
@@ -93,9 +93,6 @@ func New(ctx context.Context, o *Options) (*Bench, error) {
 
 // Close closes the connections.
 func (b *Bench) Close() { b.client.close() }
-
-// Model is the name of the model in requests.
-func (b *Bench) Model() string { return b.model }
 
 // source is the requests at a rate, multiplied in number by times.
 func (b *Bench) source(rate float64, times int) (workload.Source, []string, error) {

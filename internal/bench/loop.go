@@ -277,7 +277,7 @@ func (r *runner) session(ctx context.Context, j *job) {
 
 // send retries a request until it is answered, or cannot be.
 func (r *runner) send(ctx context.Context, j *job) *Done {
-	d := &Done{Turn: j.turn, Asked: j.Output}
+	d := &Done{Turn: j.turn, Requested: j.Output}
 	d.ID, d.Client, d.Arrival = r.ids.Add(1)-1, j.Client, j.Arrival
 	d.Scheduled = time.Since(r.start).Seconds()
 	body := j.body

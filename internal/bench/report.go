@@ -87,7 +87,7 @@ func (r *Report) add(d *Done) bool {
 	if !d.Counted {
 		r.Uncounted++
 	}
-	if d.Output < d.Asked {
+	if d.Output < d.Requested {
 		r.Short++
 	}
 	r.Chunks += int64(d.Chunks)

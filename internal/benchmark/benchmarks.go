@@ -35,6 +35,7 @@ type benchmark struct {
 	Acceptance []float64 `json:"acceptance"`
 	Source     string    `json:"source" required:"true" nonempty:"true"`
 	Scripts    []script  `json:"scripts" required:"true"`
+	Datasets   []dataset `json:"datasets"`
 	// Again lists the prompt counts of consecutive runs, in ascending order, with the same seed and
 	// a persistent prefix cache, so that each run repeats the prompts of the one before.
 	Again []int `json:"again"`

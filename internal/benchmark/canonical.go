@@ -111,7 +111,7 @@ func (r *Reader) Cells(row Row, measured bool) map[string]string {
 }
 
 // ofRuns are canonical columns that mean the same wherever they stand.
-var ofRuns = map[string]bool{"lengths": true, "prompt_tokens": true, "requests_per_client": true, "repeated": true, "acceptance": true, "untold": true}
+var ofRuns = map[string]bool{"lengths": true, "prompt_tokens": true, "requests_per_client": true, "repeated": true, "acceptance": true, "unstated": true}
 
 // Deployed are the columns that runs of one deployment and load share, except clients and drafts.
 var Deployed = []string{
@@ -184,11 +184,16 @@ func (reader *Reader) fill(r Row, measured bool, out map[string]string) error {
 		out["repeated"] = text(again)
 	}
 	if bench.worded && !bench.Recipes {
-		out["untold"] = "true"
+		out["unstated"] = "true"
 	}
 	out["cache"] = cmp.Or(out["cache"], options["kv-cache-dtype"], options["dtype"])
+	out["engine"] = cmp.Or(out["engine"], options["engine"])
+	sizeServer(out, options)
 	errs = append(errs, r.draft(out, &f, bench, options, l))
-	errs = append(errs, r.tell(out, &f, bench))
+	errs = append(errs, r.serverOptions(out, &f, bench))
+	if r.offline() {
+		out["concurrency"] = cmp.Or(out["concurrency"], full(out))
+	}
 	return document.Join(errs...)
 }
 
@@ -217,8 +222,8 @@ func (r Row) draft(out map[string]string, f *facts, bench *benchmark, options ma
 	return err
 }
 
-// tell adds the engine version and the server options; those of the row override the scripts.
-func (r Row) tell(out map[string]string, f *facts, bench *benchmark) error {
+// serverOptions adds the engine version and the options of servers, first those of the row.
+func (r Row) serverOptions(out map[string]string, f *facts, bench *benchmark) error {
 	e, err := engine.Find(out["engine"])
 	if err != nil {
 		return nil // said where the row is predicted
@@ -234,14 +239,14 @@ func (r Row) tell(out map[string]string, f *facts, bench *benchmark) error {
 		prefix = "decode_"
 	}
 	dp, _ := strconv.Atoi(out[prefix+"dp"])
-	var t deploy.Told
+	var t deploy.ServerOptions
 	for _, options := range []map[string]string{bench.options(f), r.options()} {
 		for _, name := range slices.Sorted(maps.Keys(options)) {
-			if engine.TellAttention(&t, name, options[name]) {
+			if engine.SetAttention(&t, name, options[name]) {
 				continue
 			}
 			if n, err := f.sum(options[name]); err == nil {
-				engine.Tell(&t, name, n, max(1, dp)) // formats and drafts, which are no such options, are known already
+				engine.SetOption(&t, name, n, max(1, dp)) // formats and drafts, which are no such options, are known already
 			}
 		}
 		t.Products = cmp.Or(options[engine.ProductsOption], t.Products)
@@ -255,9 +260,10 @@ func (r Row) tell(out map[string]string, f *facts, bench *benchmark) error {
 			}
 		}
 	}
-	question.RunCells(t, out)
-	_, err = r.told(f, dp)
-	return err
+	q := question.Default()
+	q.Traffic.ServerOptions = t
+	question.RunCells(&q, out)
+	return r.checkOptions(f, dp)
 }
 
 // arrivalWords are how requests come, as the setting has it.

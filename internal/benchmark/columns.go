@@ -94,6 +94,9 @@ var followed = map[string]func(Row) string{
 		if text := r.plain("concurrency"); text != "" || finite(r.plain("request_rate")) {
 			return text
 		}
+		if prompts := r.plain("num_prompts"); prompts != "" && r.offline() {
+			return wholeMean(prompts)
+		}
 		return wholeMean(r.plain("achieved_concurrency"))
 	},
 
@@ -326,7 +329,7 @@ var measuredOn = regexp.MustCompile(`measured=(\d{4}-\d\d-\d\d)`)
 
 // facts are what the scripts of a benchmark are chosen by.
 func (r Row) facts(l *question.Loaded, n workload.Lengths, clients int) facts {
-	whole := func(column string) int { v, _ := strconv.Atoi(r.Get(column)); return v }
+	count := func(column string) int { v, _ := strconv.Atoi(r.Get(column)); return v }
 	f := facts{model: l.Shape.Name, system: l.Decode.Name, weights: l.Precision.Name, mode: r.Get("mode"), lengths: n, clients: clients}
 	f.engine, _, _ = strings.Cut(r.backend(), "@")
 	f.version = strings.TrimPrefix(cmp.Or(r.Cell("backend_version"), r.Cell("version")), "v")
@@ -334,16 +337,16 @@ func (r Row) facts(l *question.Loaded, n workload.Lengths, clients int) facts {
 	if f.mode == string(question.Disaggregated) {
 		pool = "decode_"
 	}
-	f.dp = whole(pool+"attention_dp_size") > 1
-	f.tp = max(1, whole(pool+"tp_size")) * max(1, whole(pool+"attention_dp_size"))
+	f.dp = count(pool+"attention_dp_size") > 1
+	f.tp = max(1, count(pool+"tp_size")) * max(1, count(pool+"attention_dp_size"))
 	f.drafting, _ = r.Drafts()
 	if m := measuredOn.FindStringSubmatch(r.plain("silicon_data_source")); m != nil {
 		f.day = m[1]
 	}
 	f.day = cmp.Or(r.Cell("date"), f.day)
 	pools := func(of string) servers {
-		tp, dp := max(1, whole(of+"tp_size")), max(1, whole(of+"attention_dp_size"))
-		return servers{whole(of + "num_workers"), tp * dp, dp > 1}
+		tp, dp := max(1, count(of+"tp_size")), max(1, count(of+"attention_dp_size"))
+		return servers{count(of + "num_workers"), tp * dp, dp > 1}
 	}
 	if pool != "" {
 		f.prefill, f.decode = pools("prefill_"), pools("decode_")
@@ -374,21 +377,26 @@ func (r Row) acceptance(known []float64, drafts int, told string) ([]float64, er
 		if err != nil || !(length >= 1 && length <= float64(drafts+1)) {
 			return nil, fmt.Errorf("accept length %s: a step with %d drafts has 1 to %d tokens", told, drafts, drafts+1)
 		}
-		low, high := 0.0, 1.0
-		for range 50 {
-			if mid := (low + high) / 2; estimate.TokensPerStep(slices.Repeat([]float64{mid}, drafts), drafts) < length {
-				low = mid
-			} else {
-				high = mid
-			}
-		}
-		return slices.Repeat([]float64{low}, drafts), nil
+		return EqualShares(length, drafts), nil
 	}
 	known = slices.Clone(known)
 	for len(known) > 0 && len(known) < drafts {
 		known = append(known, known[len(known)-1])
 	}
 	return known, nil
+}
+
+// EqualShares are the shares of drafts, all alike, with which a step has this many tokens.
+func EqualShares(length float64, drafts int) []float64 {
+	low, high := 0.0, 1.0
+	for range 50 {
+		if mid := (low + high) / 2; estimate.TokensPerStep(slices.Repeat([]float64{mid}, drafts), drafts) < length {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return slices.Repeat([]float64{low}, drafts)
 }
 
 // refuse says why a row cannot be predicted at all.
@@ -419,7 +427,7 @@ var spreads = []struct {
 	{regexp.MustCompile(`range ratio \(?1|fixed`), "fixed", false},
 	{regexp.MustCompile(`range ratio \(?(0(?:\.[0-9]+)?)`), "uniform:$1", false},
 	{regexp.MustCompile(`dataset random`), "uniform:0", false},
-	{regexp.MustCompile(`early EOS`), "lognormal:0.5", false},
+	{regexp.MustCompile(`early EOS|MLPerf dataset`), "lognormal:0.5", false},
 	{regexp.MustCompile(`ShareGPT`), runs.ShareGPT, false},
 }
 

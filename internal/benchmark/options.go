@@ -67,14 +67,15 @@ func spelled(option, text string) string {
 	return text
 }
 
-// told is what the row tells its engine, and what is wrong with it.
-func (r Row) told(f *facts, dp int) (t deploy.Told, err error) {
+// checkOptions says what is wrong with the server options of the row.
+func (r Row) checkOptions(f *facts, dp int) error {
+	var t deploy.ServerOptions
 	var errs []error
 	options := r.options()
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		text := options[name]
 		switch {
-		case engine.TellAttention(&t, name, text):
+		case engine.SetAttention(&t, name, text):
 		case name == engine.ProductsOption:
 			t.Products = text
 		case slices.Contains(exchangeOptions[:], name):
@@ -91,10 +92,10 @@ func (r Row) told(f *facts, dp int) (t deploy.Told, err error) {
 				errs = append(errs, fmt.Errorf("%s %q must be a whole number, not negative", name, text))
 				continue
 			}
-			errs = append(errs, engine.Tell(&t, name, n, dp))
+			errs = append(errs, engine.SetOption(&t, name, n, dp))
 		}
 	}
-	return t, document.Join(errs...)
+	return document.Join(errs...)
 }
 
 // limit is a number in the words of a row, 0 where it does not have it.

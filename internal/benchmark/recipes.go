@@ -51,7 +51,7 @@ func readRecipes() []recipe {
 	var out []recipe
 	for _, line := range lines[1:] {
 		get := func(name string) string { return line[column[name]] }
-		whole := func(name string) int {
+		count := func(name string) int {
 			n, err := strconv.Atoi(get(name))
 			if err != nil {
 				panic(err)
@@ -59,11 +59,11 @@ func readRecipes() []recipe {
 			return n
 		}
 		pool := func(of string) servers {
-			return servers{whole(of + "_workers"), whole(of + "_ranks"), get(of+"_attention") == "dp"}
+			return servers{count(of + "_workers"), count(of + "_ranks"), get(of+"_attention") == "dp"}
 		}
 		r := recipe{
 			models: strings.Split(get("model"), "|"), system: get("system"), weights: get("weights"), engine: get("engine"),
-			input: whole("isl"), output: whole("osl"), drafting: get("spec") == "mtp", prefill: pool("prefill"), decode: pool("decode"),
+			input: count("isl"), output: count("osl"), drafting: get("spec") == "mtp", prefill: pool("prefill"), decode: pool("decode"),
 			options: map[string]string{},
 		}
 		for _, text := range strings.Fields(get("clients")) {

@@ -19,23 +19,9 @@ const slowest = 3
 func inOrder(rows []measurement.Row) (kept []measurement.Row, conflicts []Conflict) {
 	than := map[int]int{} // by row that is left out: one that is larger and faster
 	for _, d := range growing {
-		series := map[string][]int{}
-		for i := range rows {
-			if _, ok := rows[i].Dim(d); ok {
-				key := rows[i].ShapeBut(d)
-				series[key] = append(series[key], i)
-			}
-		}
-		for _, at := range series {
-			slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(rows[a].Get(d), rows[b].Get(d)) })
+		for _, at := range seriesOf(rows, d) {
 			for i, a := range at {
-				nearest, faster := 0, 0
-				for j := len(at) - 1; j > i && rows[at[j]].Get(d) > rows[a].Get(d); j-- {
-					if slowest*rows[at[j]].Seconds < rows[a].Seconds {
-						nearest = at[j]
-						faster++
-					}
-				}
+				nearest, faster := fasterThan(rows, d, a, at[i+1:])
 				if _, ok := than[a]; !ok && faster >= 2 {
 					than[a] = nearest
 				}
@@ -52,4 +38,34 @@ func inOrder(rows []measurement.Row) (kept []measurement.Row, conflicts []Confli
 		}
 	}
 	return kept, conflicts
+}
+
+// seriesOf are the rows that differ in one dimension alone, from its smallest to its largest.
+func seriesOf(rows []measurement.Row, dim string) map[string][]int {
+	out := map[string][]int{}
+	for i := range rows {
+		if _, ok := rows[i].Dim(dim); ok {
+			key := rows[i].ShapeBut(dim)
+			out[key] = append(out[key], i)
+		}
+	}
+	for _, at := range out {
+		slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(rows[a].Get(dim), rows[b].Get(dim)) })
+	}
+	return out
+}
+
+// fasterThan counts the larger problems of a series that are faster than a row, and names the
+// nearest.
+func fasterThan(rows []measurement.Row, dim string, row int, larger []int) (nearest, count int) {
+	for _, other := range slices.Backward(larger) {
+		if rows[other].Get(dim) <= rows[row].Get(dim) {
+			break
+		}
+		if slowest*rows[other].Seconds < rows[row].Seconds {
+			nearest = other
+			count++
+		}
+	}
+	return nearest, count
 }

@@ -57,7 +57,7 @@ func (s Set) withoutEnding(name string) (string, bool) {
 	if at < 1 || len(s.Endings) == 0 {
 		return "", false
 	}
-	word := strings.ToLower(name[at+1:])
+	word := strings.Trim(strings.ToLower(name[at+1:]), "()")
 	isDate := len(word) == 4 && strings.Trim(word, "0123456789") == ""
 	return name[:at], isDate || slices.Contains(s.Endings, word)
 }

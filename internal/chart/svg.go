@@ -11,18 +11,13 @@ import (
 
 // Element is a mark as an element of SVG.
 type Element struct {
-	ID    string `json:"id"`
-	Tag   string `json:"tag"`
-	Attrs []Attr `json:"attributes"`
-	Text  string `json:"text,omitempty"`
-	Tip   string `json:"title,omitempty"`
+	ID, Tag   string
+	Attrs     []Attr
+	Text, Tip string
 }
 
 // Attr is an attribute of an element.
-type Attr struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
+type Attr struct{ Name, Value string }
 
 // fontFamily starts with the font whose widths the layout uses.
 const fontFamily = "Go, 'Helvetica Neue', Arial, sans-serif"

@@ -74,7 +74,7 @@ Kernels without an operator are named: the prediction leaves them out.`,
 }
 
 // compareKernels matches the kernels of a profile with the operators of the predicted step.
-func compareKernels(s Streams, q *question.Asked) (*point.Answer, *comparison, error) {
+func compareKernels(s Streams, q *question.Query) (*point.Answer, *comparison, error) {
 	summary, wrong := readKernels(q.Kernels)
 	switch q.Phase {
 	case question.BothPhases:

@@ -16,7 +16,7 @@ import (
 )
 
 // compareMeasured prints what would explain a measurement.
-func compareMeasured(ctx context.Context, s Streams, q *question.Asked, asJSON bool, v table.View) error {
+func compareMeasured(ctx context.Context, s Streams, q *question.Query, asJSON bool, v table.View) error {
 	m, err := gap.Read(q.Seen)
 	errs := []error{q.Wrong, ofFlag("measured", err)}
 	if q.Kernels != "" {

@@ -40,13 +40,13 @@ listen.`,
   throughline emulate --model Qwen3-32B --system H200 --prefill-plan tp2 --decode-plan tp4 --fault errors:0.01 --fault slow-start:30s`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			asked := flags.fixed()
-			config, deployment, remarks, err := emulate.Ask(asked)
+			query := flags.fixed()
+			config, deployment, remarks, err := emulate.Ask(query)
 			showRemarks(s, remarks)
 			if err != nil {
 				return err
 			}
-			l, at, err := listen(s, asked.Emulation.Host, asked.Emulation.Port)
+			l, at, err := listen(s, query.Emulation.Host, query.Emulation.Port)
 			if err != nil {
 				return err
 			}

@@ -71,7 +71,7 @@ func showModel(s Streams, ref string, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		if model.IsHuggingFace(document.Parse(file.Name, src).Keys()) {
+		if model.IsHuggingFace(model.Parse(file.Name, src).Keys()) {
 			src = loaded.File.Encode()
 		}
 		return write(s.data, string(src))
@@ -124,7 +124,7 @@ func importModel(s Streams, file, name, source string) (*model.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if keys := document.Parse(file, src).Keys(); keys != nil && !model.IsHuggingFace(keys) {
+	if keys := model.Parse(file, src).Keys(); keys != nil && !model.IsHuggingFace(keys) {
 		return nil, fmt.Errorf("%s is not a Hugging Face config.json: it has none of the keys model_type, architectures, hidden_size", file)
 	}
 	loaded, doc := model.Load(file, src)

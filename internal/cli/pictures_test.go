@@ -6,12 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"throughline/internal/picture"
-	"throughline/internal/test/long"
 )
 
 // shownPicture is the command that drew a picture of the documentation, and the picture below it.
@@ -19,9 +17,6 @@ var shownPicture = regexp.MustCompile(`<!-- drawn: throughline ([^\n]*) -o (\S+)
 
 // testPicture is a picture that another test draws and compares.
 var testPicture = regexp.MustCompile(`<!-- drawn by: go test [^\n]* -o (\S+) -->\n!\[[^\]]+\]\(([^)]+)\)`)
-
-// longPictures are those whose command takes half a minute; they are drawn at full length, and with -update.
-var longPictures = []string{"validate published --folder"}
 
 // documents are the pages under docs, seen from the folder of this package.
 func documents(t *testing.T) (out []string) {
@@ -92,17 +87,13 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// drawnNow reports whether the command of a picture can run here, and is not left to longer tests.
+// drawnNow reports whether the command of a picture can run here.
 func drawnNow(t *testing.T, command string) bool {
 	for _, arg := range strings.Fields(command) {
 		if _, err := os.Stat(arg); strings.HasPrefix(arg, "../") && err != nil {
 			t.Logf("not drawn: the measurements of %s are not beside the project", command)
 			return false
 		}
-	}
-	if !long.Mode() && !*update && slices.ContainsFunc(longPictures, func(part string) bool { return strings.Contains(command, part) }) {
-		t.Logf("drawn by make test-long: %s", command)
-		return false
 	}
 	return true
 }

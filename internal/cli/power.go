@@ -16,69 +16,6 @@ import (
 	"throughline/internal/validate"
 )
 
-func newValidatePower(s Streams) *cobra.Command {
-	show := validation{unit: "µs, J and W", measuredOn: measuredSystem}
-	var flags *settings
-	cmd := &cobra.Command{
-		Use:   "power FILE.csv",
-		Short: "Predict measured time and energy under power limits",
-		Long: `Power predicts time, joules and watts of every row of a table of loads that ran over and
-over on one GPU, by the block "power" of its system. Columns:
-
-  kind, dtype, params, flops, bytes, time_us, joules, limit_w (empty: that of the system)
-
-Kinds are those of kernels (gemm m,n,k; attn_prefill, attn_decode b,s,hq,hk,d; copy,
-read, silu_mul, host_to_device by their bytes), prefill and decode (model, b sequences of
-s tokens; a model called NAME-tp8-rank is one rank of a group) and idle (state=before:
-at rest; state=after: clocks still up). data=zeros multiplies zeros, where=cache moves
-nothing through memory; duty=0.5 rests half of the time: its joules are those of the
-row's own time. --out writes the table with predicted_time_us, predicted_joules,
-predicted_watts and, for a row that cannot be predicted, its reason.`,
-		Example: "  throughline validate power power.csv --system H200 --out predicted.csv",
-		Args:    oneArgument("a table of measurements"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return show.predict(cmd.Context(), s, flags, args[0], func(ctx context.Context, name string, src io.Reader, q question.Question) (*validate.Report, error) {
-				sys, _, err := readSystem(s, q.System)
-				if err != nil {
-					return nil, err
-				}
-				return validate.Power(ctx, name, src, sys, q)
-			})
-		},
-	}
-	flags = addSettings(cmd, question.Power)
-	show.flags(cmd, "validate power")
-	return cmd
-}
-
-func newValidateEnergy(s Streams) *cobra.Command {
-	show := validation{unit: "J and W"}
-	var flags *settings
-	cmd := &cobra.Command{
-		Use:   "energy FILE.csv",
-		Short: "Predict measured energy of serving runs",
-		Long: `Energy predicts joules per output token and watts per GPU of serving runs whose batches
-were kept full, as those of ML.ENERGY. Columns:
-
-  model, system, num_gpus, task, osl_mean, max_batch, joules_per_output_token
-  and, where there are such: avg_batch, isl, precision (default bf16), framework, version,
-  tp, dp, ep, pp, avg_power_w_per_gpu
-
-Without isl, prompts have a length that is assumed for the task: chat and lm-arena-chat
-100 tokens, code 150, gpqa 300, sourcegraph-fim 1000, image-chat 1300, video-chat 5000,
-others 300. --out writes the table with predicted_joules_per_output_token,
-predicted_watts_per_gpu and, for a row that cannot be predicted, its reason.`,
-		Example: "  throughline validate energy energy.csv --out predicted.csv",
-		Args:    oneArgument("a table of measurements"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return show.predict(cmd.Context(), s, flags, args[0], validate.Energy)
-		},
-	}
-	flags = addSettings(cmd, question.Joules)
-	show.flags(cmd, "validate energy")
-	return cmd
-}
-
 func newCalibratePower(s Streams) *cobra.Command {
 	var o struct {
 		flags *settings

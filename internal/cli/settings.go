@@ -89,27 +89,27 @@ func (s *settings) words() map[string]string {
 
 // read returns the question that the flags ask, and all their problems.
 func (s *settings) read() (question.Question, error) {
-	a := question.Ask(s.of, s.words())
+	a := question.NewQuery(s.of, s.words())
 	return a.Question, document.Join(emptyOutputs(s.flags), a.Wrong)
 }
 
 // fixed returns the question about one deployment.
-func (s *settings) fixed() *question.Asked {
-	a := question.AskFixed(s.of, s.words())
+func (s *settings) fixed() *question.Query {
+	a := question.NewFixedQuery(s.of, s.words())
 	s.checked(nil)(a)
 	return a
 }
 
 // checked adds the problems of output flags; refuse receives the files that are read.
 func (s *settings) checked(refuse func(reads []string) error) throughline.Option {
-	return func(a *question.Asked) {
+	return func(a *question.Query) {
 		a.Wrong, a.Refuse = document.Join(emptyOutputs(s.flags), a.Wrong), refuse
 	}
 }
 
 // note reports flags that have no effect beside the others.
 func (s *settings) note(to Streams, l *question.Loaded) {
-	showRemarks(to, question.Ask(s.of, s.words()).Ineffective(l))
+	showRemarks(to, question.NewQuery(s.of, s.words()).Ineffective(l))
 }
 
 // showRemarks prints remarks, with settings as flags.

@@ -26,7 +26,7 @@ func (o *simulateOptions) written(ctx context.Context, s Streams, sim *point.Sim
 		options.Every = drawnEvery
 	}
 	if o.timelineOut.name != "" {
-		options.Every = sim.Asked.Traffic.TimelineEvery
+		options.Every = sim.Query.Traffic.TimelineEvery
 		next := run
 		run = func() error {
 			return report.WriteFiles(ctx, report.File{Name: o.timelineOut.name, Write: func(w io.Writer) error {

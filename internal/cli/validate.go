@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,8 +15,8 @@ import (
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/runs"
+	"throughline/internal/table"
 	"throughline/internal/validate"
-	"throughline/number"
 )
 
 func newValidate(s Streams) *cobra.Command {
@@ -47,57 +45,34 @@ median error with its sign.
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newValidateOps(s), newValidateForward(s), newValidateSteps(s), newValidateServing(s), newValidatePublished(s), newValidateRequests(s), newValidatePower(s), newValidateEnergy(s))
-	return cmd
-}
-
-func newValidateOps(s Streams) *cobra.Command {
-	show := validation{unit: "µs", measuredOn: measuredSystem}
-	var flags *settings
-	cmd := &cobra.Command{
-		Use:     "ops FILE.csv",
-		Short:   "Predict measured kernels",
-		Example: "  throughline validate ops ops.csv --system H200 --out predicted.csv",
-		Args:    oneArgument("a table of measurements"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return show.predict(cmd.Context(), s, flags, args[0], func(ctx context.Context, name string, src io.Reader, q question.Question) (*validate.Report, error) {
-				sys, _, err := readSystem(s, q.System)
-				if err != nil {
-					return nil, err
-				}
-				return validate.Ops(ctx, name, src, sys)
-			})
-		},
+	for i := range validations {
+		cmd.AddCommand(newValidateTable(s, &validations[i]))
 	}
-	flags = addSettings(cmd, question.Ops)
-	show.flags(cmd, "validate ops")
+	cmd.AddCommand(newValidateRequests(s))
 	return cmd
 }
 
-func newValidateForward(s Streams) *cobra.Command {
-	show := validation{unit: "ms", measuredOn: measuredSystem}
-	var flags *settings
-	cmd := &cobra.Command{
-		Use:     "forward FILE.csv",
-		Short:   "Predict measured forward passes",
-		Example: "  throughline validate forward forward.csv --system H200 --out predicted.csv",
-		Args:    oneArgument("a table of measurements"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return show.predict(cmd.Context(), s, flags, args[0], validate.Forward)
-		},
-	}
-	flags = addSettings(cmd, question.Forward)
-	show.flags(cmd, "validate forward")
-	return cmd
+// validatedTable is a kind of table of measurements.
+type validatedTable struct {
+	name, files string // as the command line has them
+	short, long string
+	example     string // behind the command
+	unit        string // of its figures
+	of          question.Command
+	// predict is nil for kernels.
+	predict  func(context.Context, string, io.Reader, question.Question) (*validate.Report, error)
+	onSystem bool // all rows are of one system
+	runs     bool // the table may be a result file
 }
 
-func newValidateSteps(s Streams) *cobra.Command {
-	show := validation{unit: "ms"}
-	var flags *settings
-	cmd := &cobra.Command{
-		Use:   "steps FILE.csv",
-		Short: "Predict measured steps of serving engines",
-		Long: `Steps predicts every row of a table of single steps of serving engines, as their hosts
+var validations = []validatedTable{
+	{name: "ops", files: "FILE.csv", short: "Predict measured kernels", example: "ops.csv --system H200 --out predicted.csv",
+		unit: "µs", of: question.Ops, onSystem: true},
+	{name: "forward", files: "FILE.csv", short: "Predict measured forward passes", example: "forward.csv --system H200 --out predicted.csv",
+		unit: "ms", of: question.Forward, predict: validate.Forward, onSystem: true},
+	{name: "steps", files: "FILE.csv", short: "Predict measured steps of serving engines", example: "steps.csv --out predicted.csv",
+		unit: "ms", of: question.Steps, predict: validate.Steps,
+		long: `Steps predicts every row of a table of single steps of serving engines, as their hosts
 time them: from the schedule of a step to its results, with no other step under way.
 Columns:
 
@@ -107,25 +82,11 @@ Columns:
 
 Sequences and tokens are those of the busiest data-parallel rank; sequences share the
 tokens of a row evenly. --out writes the table with predicted_ms, error_percent and, for
-a row that cannot be predicted, its reason.`,
-		Example: "  throughline validate steps steps.csv --out predicted.csv",
-		Args:    oneArgument("a table of measurements"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return show.predict(cmd.Context(), s, flags, args[0], validate.Steps)
-		},
-	}
-	flags = addSettings(cmd, question.Steps)
-	show.flags(cmd, "validate steps")
-	return cmd
-}
-
-func newValidateServing(s Streams) *cobra.Command {
-	show := validation{unit: "ms", runs: true}
-	var flags *settings
-	cmd := &cobra.Command{
-		Use:   "serving FILE.csv|RESULTS.jsonl",
-		Short: "Predict measured serving runs",
-		Long: `Serving predicts the mean time to first token (TTFT) and time per output token (TPOT) of
+a row that cannot be predicted, its reason.`},
+	{name: "serving", files: "FILE.csv|RESULTS.jsonl", short: "Predict measured serving runs",
+		example: "serving.csv --out predicted.csv\n  throughline validate serving serving.csv --by-simulation",
+		unit:    "ms", of: question.Serving, predict: validate.Serving, runs: true,
+		long: `Serving predicts the mean time to first token (TTFT) and time per output token (TPOT) of
 every row of a table of serving runs: aggregated (mode agg), or with separate prefill and
 decode servers (disagg). Percentiles (ttft_p99_ms, ...), times of whole requests and
 rates are predicted where a row has them. Means are those of the closed form, with
@@ -144,17 +105,96 @@ in all where num_prompts does not say. Lengths are fixed unless the column lengt
 
 Result files of throughline bench, matrix, sglang.bench_serving, vLLM's bench serve,
 aiperf, genai-perf and InferenceX are read as well; --deployment says what they are of.
-Their lengths are those of the file: fixed, unless it says how they are spread.`,
-		Example: `  throughline validate serving serving.csv --out predicted.csv
-  throughline validate serving serving.csv --by-simulation`,
-		Args: oneArgument("a table of measurements"),
+Their lengths are those of the file: fixed, unless it says how they are spread.`},
+	{name: "published", files: "FILE.csv", short: "Predict figures that others have published", example: "figures.csv --worst 10 --out predicted.csv",
+		of: question.Published, predict: validate.Published,
+		long: `Published predicts figures that others have printed, one in each row. Columns:
+
+  source, url, model, hardware, num_gpus, parallelism (tp8, or dp8 ep8), precision, isl,
+  osl, concurrency_or_batch, metric, value, unit, evidence, notes
+
+and every setting of estimate: engine, cache, context, memory_share, drafts, ... A batch is
+that of a data-parallel rank. A row with a text in unpredictable is not predicted, for that
+reason. Rates are of all GPUs (tok/s), of each (tok/s/GPU) or of a node (tok/s/node),
+times in s, ms or us. Metrics:
+
+  ` + strings.Join(validate.MetricNames(), "\n  ") + `
+
+Throughputs of prefill and decode are those of bare steps. --out writes the table with
+predicted, error_percent and reason.`},
+	{name: "power", files: "FILE.csv", short: "Predict measured time and energy under power limits", example: "power.csv --system H200 --out predicted.csv",
+		unit: "µs, J and W", of: question.Power, predict: validate.Power, onSystem: true,
+		long: `Power predicts time, joules and watts of every row of a table of loads that ran over and
+over on one GPU, by the block "power" of its system. Columns:
+
+  kind, dtype, params, flops, bytes, time_us, joules, limit_w (empty: that of the system)
+
+Kinds are those of kernels (gemm m,n,k; attn_prefill, attn_decode b,s,hq,hk,d; copy,
+read, silu_mul, host_to_device by their bytes), prefill and decode (model, b sequences of
+s tokens; a model called NAME-tp8-rank is one rank of a group) and idle (state=before:
+at rest; state=after: clocks still up). data=zeros multiplies zeros, where=cache moves
+nothing through memory; duty=0.5 rests half of the time: its joules are those of the
+row's own time. --out writes the table with predicted_time_us, predicted_joules,
+predicted_watts and, for a row that cannot be predicted, its reason.`},
+	{name: "energy", files: "FILE.csv", short: "Predict measured energy of serving runs", example: "energy.csv --out predicted.csv",
+		unit: "J and W", of: question.Joules, predict: validate.Energy,
+		long: `Energy predicts joules per output token and watts per GPU of serving runs whose batches
+were kept full, as those of ML.ENERGY. Columns:
+
+  model, system, num_gpus, task, osl_mean, max_batch, joules_per_output_token
+  and, where there are such: avg_batch, isl, precision (default bf16), framework, version,
+  tp, dp, ep, pp, avg_power_w_per_gpu
+
+Without isl, prompts have a length that is assumed for the task: chat and lm-arena-chat
+100 tokens, code 150, gpqa 300, sourcegraph-fim 1000, image-chat 1300, video-chat 5000,
+others 300. --out writes the table with predicted_joules_per_output_token,
+predicted_watts_per_gpu and, for a row that cannot be predicted, its reason.`},
+}
+
+func newValidateTable(s Streams, t *validatedTable) *cobra.Command {
+	show := validation{unit: t.unit, runs: t.runs}
+	var flags *settings
+	cmd := &cobra.Command{
+		Use:     t.name + " " + t.files,
+		Short:   t.short,
+		Long:    t.long,
+		Example: "  throughline validate " + t.name + " " + t.example,
+		Args:    oneArgument("a table of measurements"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return show.predict(cmd.Context(), s, flags, args[0], validate.Serving)
+			q, err := show.read(flags)
+			if err != nil {
+				return err
+			}
+			if t.onSystem {
+				q.System = show.system(s, q.System)
+			}
+			f, err := show.open(args[0], q.System, q.Distribution)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			r, err := t.report(cmd.Context(), s, args[0], f, q)
+			if err != nil {
+				return err
+			}
+			return show.report(cmd.Context(), s, r)
 		},
 	}
-	flags = addSettings(cmd, question.Serving)
-	show.flags(cmd, "validate serving")
+	flags = addSettings(cmd, t.of)
+	show.flags(cmd, "validate "+t.name)
 	return cmd
+}
+
+// report predicts a table. Kernels alone are priced on a system without a model.
+func (t *validatedTable) report(ctx context.Context, s Streams, name string, f io.Reader, q question.Question) (*validate.Report, error) {
+	if t.predict != nil {
+		return t.predict(ctx, name, f, q)
+	}
+	sys, _, err := readSystem(s, q.System)
+	if err != nil {
+		return nil, err
+	}
+	return validate.Ops(ctx, name, f, sys)
 }
 
 // validation is how predictions against measurements are shown.
@@ -169,8 +209,6 @@ type validation struct {
 	table    string // that is read
 	unit     string // of its figures
 	runs     bool   // the table may be a result file
-	// measuredOn is the system of tables that name none, unless a flag does; empty: rows name it.
-	measuredOn string
 }
 
 func (v *validation) flags(cmd *cobra.Command, path string) {
@@ -187,26 +225,13 @@ func (v *validation) read(flags *settings) (question.Question, error) {
 // measuredSystem is the system that most of this project was measured on.
 const measuredSystem = "H200"
 
-// predict predicts the rows of a table and reports them.
-func (v *validation) predict(ctx context.Context, s Streams, flags *settings, name string, predicted func(context.Context, string, io.Reader, question.Question) (*validate.Report, error)) error {
-	q, err := v.read(flags)
-	if err != nil {
-		return err
+// system is the one that a flag names or, without, the one that was measured most.
+func (v *validation) system(s Streams, name string) string {
+	if name != "" {
+		return name
 	}
-	if q.System == "" && v.measuredOn != "" {
-		q.System = v.measuredOn
-		fmt.Fprintf(s.Err, "predicting for %s; --system names another system\n", q.System)
-	}
-	f, err := v.open(name, q.System, q.Distribution)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	r, err := predicted(ctx, name, f, q)
-	if err != nil {
-		return err
-	}
-	return v.report(ctx, s, r)
+	fmt.Fprintf(s.Err, "predicting for %s; --system names another system\n", measuredSystem)
+	return measuredSystem
 }
 
 // open opens the table once the answer is known to be showable; others are further input files.
@@ -247,13 +272,9 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 	if err := drawSome(ctx, s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: filepath.Base(v.table), Unit: v.unit, Report: r}); err != nil {
 		return err
 	}
-	text := v.render(s, summaryTable(r)) + v.gains(s, r)
-	if samples := r.Samples(); len(samples) > 0 {
-		text += "\n" + v.render(s, coverageTable(samples))
-	}
-	text += v.wrap(s, reasons(r))
+	text := v.render(s, r.SummaryTable(), r.GainTable(), r.CoverageTable()) + v.wrap(s, reasons(r))
 	if v.worst > 0 {
-		text += "\n" + v.render(s, missTable(r, v.worst))
+		text += "\n" + v.render(s, r.MissTable(v.worst))
 	}
 	if err := write(s.Out, text); err != nil {
 		return err
@@ -262,25 +283,6 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 		return exitError{exitNoPlan}
 	}
 	return nil
-}
-
-// gains are what drafts do to runs that were made with and without them.
-func (v *validation) gains(s Streams, r *validate.Report) string {
-	list := r.DraftGains()
-	if len(list) == 0 {
-		return ""
-	}
-	g := &report.Grid{Columns: []report.Column{{Title: "runs with and without drafts"}, {Title: "gain"}, {Title: "predicted"}, {Title: "error"}}}
-	add := func(name string, measured, predicted float64) {
-		g.Row(name, number.Plain(measured, 3), number.Plain(predicted, 3), signed(100*(predicted/measured-1)))
-	}
-	for _, pair := range list {
-		add(pair.Name, pair.Measured, pair.Predicted)
-	}
-	g.Separator()
-	measured, predicted := validate.MedianGain(list)
-	add(fmt.Sprintf("median of %d", len(list)), measured, predicted)
-	return "\n" + v.render(s, g)
 }
 
 // reasons are why rows have no prediction, the most frequent ones.
@@ -304,12 +306,17 @@ func reasons(r *validate.Report) string {
 	return ""
 }
 
-// render draws a table.
-func (v *validation) render(s Streams, g *report.Grid) string {
-	if v.markdown {
-		return g.Markdown() + "\n"
+// render draws the tables that have rows, with a line between them.
+func (v *validation) render(s Streams, tables ...table.Any) string {
+	view := v.view.of(s)
+	view.Markdown = v.markdown
+	var parts []string
+	for _, t := range tables {
+		if t.Len() > 0 {
+			parts = append(parts, t.Render(view)+"\n")
+		}
 	}
-	return g.Render(v.view.of(s)) + "\n"
+	return strings.Join(parts, "\n")
 }
 
 // wrap breaks lines that do not fit the terminal.
@@ -319,67 +326,3 @@ func (v *validation) wrap(s Streams, lines string) string {
 	}
 	return v.view.of(s).Wrap(lines)
 }
-
-// summaryTable is the errors by group.
-func summaryTable(r *validate.Report) *report.Grid {
-	g := &report.Grid{Columns: []report.Column{
-		{Title: "group"}, {Title: "figure"}, {Title: "rows", Right: true}, {Title: "not predicted", Right: true, Rank: 3}, {Title: "mean"},
-		{Title: "median", Rank: 1}, {Title: "bias", Rank: 1}, {Title: "worst", Rank: 2}, {Title: "worst row", Rank: 4},
-	}}
-	several := len(r.Figures) > 1
-	if !several {
-		g.Columns = slices.Delete(g.Columns, 1, 2)
-	}
-	add := func(list []validate.Summary) {
-		for _, sum := range list {
-			row := []string{sum.Group}
-			if several {
-				row = append(row, sum.Figure)
-			}
-			row = append(row, strconv.Itoa(sum.Rows), strconv.Itoa(sum.Unpredicted))
-			if sum.Rows > 0 {
-				row = append(row, percent(sum.Mean), percent(sum.Median), signed(sum.Bias), signed(sum.Worst), sum.WorstRow)
-			}
-			g.Row(row...)
-		}
-	}
-	add(r.Summaries())
-	if several {
-		g.Separator()
-		add(r.Totals())
-	}
-	return g
-}
-
-// coverageTable is how often the truth lies in the bands of predictions.
-func coverageTable(samples []validate.Sample) *report.Grid {
-	g := &report.Grid{Columns: []report.Column{
-		{Title: "band of"}, {Title: "confidence"}, {Title: "rows", Right: true}, {Title: "inside"},
-		{Title: "narrowest third", Rank: 2}, {Title: "middle", Rank: 2}, {Title: "widest", Rank: 2}, {Title: "median band", Rank: 1},
-	}}
-	for _, c := range validate.Covered(samples) {
-		g.Row(c.Cells()...)
-	}
-	return g
-}
-
-// missTable is the rows that are furthest off.
-func missTable(r *validate.Report, n int) *report.Grid {
-	g := &report.Grid{Columns: []report.Column{{Title: "furthest off in", Rank: 1}, {Title: "row"}, {Title: "figure"}, {Title: "measured"}, {Title: "predicted"}, {Title: "error"}}}
-	several := len(r.Figures) > 1
-	if !several {
-		g.Columns = slices.Delete(g.Columns, 2, 3)
-	}
-	for _, m := range r.Misses(n) {
-		row := []string{m.Group, m.Row}
-		if several {
-			row = append(row, m.Figure)
-		}
-		g.Row(append(row, number.Plain(m.Measured, 4), number.Plain(m.Predicted, 4), signed(100*m.Error()))...)
-	}
-	return g
-}
-
-func signed(v float64) string { return fmt.Sprintf("%+.1f%%", v) }
-
-func percent(v float64) string { return fmt.Sprintf("%.1f%%", v) }

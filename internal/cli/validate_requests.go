@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,30 +41,14 @@ writes run,metric,measured,predicted,error_percent (--out).`,
 				return err
 			}
 			flags.note(s, &question.Loaded{Question: q})
-			o := validate.RequestsOptions{Steps: q.StepSource, System: q.System, Assume: q.Assume}
-			r, err := validate.Requests(cmd.Context(), args[0], o)
+			r, err := validate.Requests(cmd.Context(), args[0], validate.RequestsOptions{Steps: q.StepSource, System: q.System, Assume: q.Assume})
 			if err != nil {
 				return err
 			}
-			var files []report.File
-			if show.out.name != "" {
-				files = append(files, report.File{Name: show.out.name, Write: r.WriteCSV})
+			if err := writeRequests(cmd.Context(), s, r, show.out.name, steps.name); err != nil {
+				return err
 			}
-			if steps.name != "" {
-				files = append(files, report.File{Name: steps.name, Write: r.WriteSteps})
-			}
-			if len(files) > 0 {
-				if err := report.WriteFiles(cmd.Context(), files...); err != nil {
-					return systemError{err}
-				}
-			}
-			if r.Unlisted > 0 {
-				fmt.Fprintf(s.Err, "warning: runs.csv does not list %d runs of the other tables; these are left out\n", r.Unlisted)
-			}
-			for _, why := range r.Unpredicted {
-				fmt.Fprintln(s.Err, "warning: not predicted:", why)
-			}
-			if err := write(s.Out, show.wrap(s, replayed(r, o.Steps))+show.render(s, spreadTable(r))); err != nil {
+			if err := write(s.Out, show.wrap(s, replayed(r, q.StepSource))+show.render(s, r.SpreadTable())); err != nil {
 				return err
 			}
 			if len(r.Metrics) == 0 {
@@ -76,6 +60,27 @@ writes run,metric,measured,predicted,error_percent (--out).`,
 	flags = addSettings(cmd, question.Requests)
 	addOutputs(cmd, "validate requests", map[string]any{"out": &show.out, "steps-out": &steps, "force": &show.charts.force, "markdown": &show.markdown})
 	return cmd
+}
+
+// writeRequests writes the files that are named, and warns of what is left out.
+func writeRequests(ctx context.Context, s Streams, r *validate.RequestsReport, figures, steps string) error {
+	var files []report.File
+	if figures != "" {
+		files = append(files, report.File{Name: figures, Write: r.WriteCSV})
+	}
+	if steps != "" {
+		files = append(files, report.File{Name: steps, Write: r.WriteSteps})
+	}
+	if err := report.WriteFiles(ctx, files...); err != nil {
+		return systemError{err}
+	}
+	if r.Unlisted > 0 {
+		fmt.Fprintf(s.Err, "warning: runs.csv does not list %d runs of the other tables; these are left out\n", r.Unlisted)
+	}
+	for _, why := range r.Unpredicted {
+		fmt.Fprintln(s.Err, "warning: not predicted:", why)
+	}
+	return nil
 }
 
 // replayed tells how many steps are those that were recorded.
@@ -91,14 +96,4 @@ func replayed(r *validate.RequestsReport, steps string) string {
 		text += strings.Join(r.Differences, "\n") + "\n"
 	}
 	return text
-}
-
-// spreadTable is the errors of each figure over runs.
-func spreadTable(r *validate.RequestsReport) *report.Grid {
-	g := &report.Grid{Columns: []report.Column{{Title: "figure"}, {Title: "runs", Right: true}, {Title: "median error"}, {Title: "90th percentile"}}}
-	for _, name := range r.MetricNames() {
-		median, high, runs := r.Spread(name)
-		g.Row(name, strconv.Itoa(runs), fmt.Sprintf("%.2f%%", median), fmt.Sprintf("%.2f%%", high))
-	}
-	return g
 }

@@ -50,7 +50,7 @@ func inputsOfWidths(t *testing.T) func(name string) string {
 		"step_times.csv": "model,kind,n_decode,ctx,sum_ctx,prefill_tokens,prefill_seqs,past_per_seq,gpu_ms,wall_ms\nm,P,0,0,0,16,1,0,9,10\nm,D,1,16,16,0,0,0,9,10\n",
 	}
 	for script, renamed := range map[string]map[string]string{
-		"serving": {"runs.csv": "serving.csv"}, "published": {"figures.csv": "figures.csv", "kernels.csv": "kernels.csv"}, "overlap": {"kernels.txt": "kernels.txt"},
+		"serving": {"runs.csv": "serving.csv"}, "published": {"figures.csv": "figures.csv"}, "overlap": {"kernels.txt": "kernels.txt"},
 	} {
 		archive, err := txtar.ParseFile("testdata/script/" + script + ".txt")
 		if err != nil {
@@ -105,7 +105,7 @@ func commandsOfWidths(t *testing.T) [][]string {
 		{"validate", "ops", "../../measure/H200/ops.csv", "--system", "H200", "--worst", "3"},
 		{"validate", "forward", "../../measure/H200/forward.csv", "--system", "H200", "--worst", "3"},
 		{"validate", "serving", at("serving.csv"), "--worst", "2"},
-		{"validate", "published", at("figures.csv"), at("kernels.csv"), "--worst", "1"},
+		{"validate", "published", at("figures.csv"), "--worst", "1"},
 		{"validate", "requests", filepath.Dir(at("runs.csv"))},
 		{"scenario", "../../configs/gpt2_scenario.json"}, {"scenario"}, {"init", "--scenario", filepath.Join(dir, "scenario.json")},
 		{"bench", "--base-url", "http://127.0.0.1:1"}, {"bench", "--tokenizer", "x", "--apply-chat-template", "--backend", "trt", "--goodput", "tpto:5"},
@@ -198,33 +198,6 @@ func TestOutputFits(t *testing.T) {
 		if !named[c.Name()] && c.Name() != "completion" {
 			t.Errorf("no line is about %s", c.Name())
 		}
-	}
-}
-
-// TestPublishedRowsDiffer: on a narrow terminal, too, no two rows of the errors of published figures look alike: groups are of a class.
-func TestPublishedRowsDiffer(t *testing.T) {
-	notRacing(t)
-	t.Setenv("COLUMNS", "")
-	out, errs, code := printed(80, "validate", "published", "--folder", t.TempDir())
-	if code != 0 {
-		t.Fatal(errs)
-	}
-	seen := map[string]bool{}
-	table, _, _ := strings.Cut(out[strings.Index(out, "├"):], "└")
-	for _, line := range strings.Split(table, "\n") {
-		cells := strings.Split(line, "│")
-		if key, _, found := strings.Cut(line, "│ all "); found || len(cells) > 3 && strings.TrimSpace(cells[1]) != "" {
-			if found {
-				key += "all"
-			}
-			if seen[key] {
-				t.Errorf("twice: %s", key)
-			}
-			seen[key] = true
-		}
-	}
-	if len(seen) < 10 {
-		t.Errorf("%d rows: %s", len(seen), out)
 	}
 }
 

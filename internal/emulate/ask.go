@@ -13,7 +13,7 @@ import (
 )
 
 // Ask returns the emulation of a question and its deployment.
-func Ask(a *question.Asked) (*Config, *deploy.Deployment, []question.Remark, error) {
+func Ask(a *question.Query) (*Config, *deploy.Deployment, []question.Remark, error) {
 	n := a.Lengths()
 	var lengths error
 	if strings.HasPrefix(a.Distribution, "trace:") {

@@ -19,7 +19,7 @@ type Explained struct {
 }
 
 // Ask explains the deployment of a question.
-func Ask(a *question.Asked) (*Explained, []question.Remark, error) {
+func Ask(a *question.Query) (*Explained, []question.Remark, error) {
 	goal, wrong := goalOf(&a.Question)
 	errs := []error{wrong, a.Refused()}
 	explained := a.Phases()

@@ -14,7 +14,7 @@ func TestOnce(t *testing.T) {
 		if phase != "" {
 			words["phase"] = phase
 		}
-		x, _, err := Ask(question.AskFixed(question.Explain, words))
+		x, _, err := Ask(question.NewFixedQuery(question.Explain, words))
 		if err != nil {
 			t.Fatal(err)
 		}

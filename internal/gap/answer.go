@@ -11,13 +11,13 @@ import (
 
 // Answer predicts the deployment of a run or, without one, that of the question and the
 // measurement.
-func (m *Measured) Answer(a *question.Asked, run *validate.OneRun) (*point.Answer, []question.Remark, error) {
+func (m *Measured) Answer(a *question.Query, run *validate.OneRun) (*point.Answer, []question.Remark, error) {
 	if run == nil {
 		a.Wrong = m.Fill(&a.Question, a.Given)
 		return point.NewExaminer().Ask(a)
 	}
 	d := run.Deployment
-	d.Untold = false // the measurement states the server settings
+	d.Unstated = false // the measurement states the server settings
 	d.Pools = slices.Clone(d.Pools)
 	ranks := d.Of(op.Decode).Ranks()
 	for i := range d.Pools {

@@ -84,10 +84,9 @@ func TestBuiltInConstants(t *testing.T) {
 	if !long.Mode() {
 		t.Skip("takes a minute; go run ./cmd/lab heldout prints both")
 	}
-	name := "../../" + evidence.serving
-	table, err := Import(t.Context(), name)
+	table, err := Import(t.Context(), besideProject(t, evidence.serving))
 	if err != nil {
-		t.Skip("the public measurements are not beside the project:", err)
+		t.Fatal(err)
 	}
 	kept, chosen, err := table.HeldOut(t.Context(), folds)
 	if err != nil {

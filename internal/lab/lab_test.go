@@ -2,12 +2,23 @@ package lab
 
 import (
 	"io"
+	"os"
 	"strings"
 	"testing"
 
 	"throughline/internal/question"
 	"throughline/internal/validate"
 )
+
+// besideProject is the path of a table of measurements from here; without it the test is skipped.
+func besideProject(t *testing.T, table string) string {
+	t.Helper()
+	table = "../../" + table
+	if _, err := os.Stat(table); err != nil {
+		t.Skip("the measurements are not beside the project: ", err)
+	}
+	return table
+}
 
 // tableOf is a table as somebody wrote it.
 func tableOf(t *testing.T, src io.Reader) *Table {

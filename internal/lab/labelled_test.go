@@ -2,9 +2,7 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"sync"
 	"testing"
@@ -80,10 +78,9 @@ var labelled = sync.OnceValues(func() (*validate.Report, error) {
 
 func labelledReport(t *testing.T) *validate.Report {
 	t.Helper()
+	besideProject(t, evidence.labelled)
 	r, err := labelled()
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("no measurements: ", err)
-	} else if err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -71,10 +71,9 @@ func TestOnePointOfPublicRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute; docs/validation/one_run.md has the table, and its test")
 	}
-	name := "../../" + evidence.serving
-	table, err := Import(t.Context(), name)
+	table, err := Import(t.Context(), besideProject(t, evidence.serving))
 	if err != nil {
-		t.Skip("the public measurements are not beside the project:", err)
+		t.Fatal(err)
 	}
 	r, err := table.OnePoint(t.Context())
 	if err != nil {
@@ -122,9 +121,9 @@ func anomalous(get func(string) string) string {
 // TestMeasuredServing: errors over the clean rows of measured serving runs stay within what has been reached, on the
 // calibrated systems.
 func TestMeasuredServing(t *testing.T) {
-	src, err := os.ReadFile("../../" + evidence.serving)
+	src, err := os.ReadFile(besideProject(t, evidence.serving))
 	if err != nil {
-		t.Skip("the measurements are not beside the project")
+		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(bytes.NewReader(src)).ReadAll()
 	if err != nil {

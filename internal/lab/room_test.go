@@ -1,10 +1,7 @@
 package lab
 
 import (
-	"errors"
-	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
@@ -20,11 +17,7 @@ func TestRoom(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("predictions of thousands of runs take long under the race detector")
 	}
-	const table = "../../../shared/measurements/silicon/serving.csv"
-	if _, err := os.Stat(table); errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the measurements are not beside the project")
-	}
-	public, err := Import(t.Context(), table)
+	public, err := Import(t.Context(), besideProject(t, evidence.serving))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,9 +3,7 @@ package lab
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -148,10 +146,8 @@ func samples(t *testing.T) []validate.Sample {
 	if racing.Enabled {
 		t.Skip("predictions of thousands of runs take long under the race detector")
 	}
+	besideProject(t, evidence.serving)
 	out, err := evident()
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the measurements are not beside the project")
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,11 +259,9 @@ func TestUnseen(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("predictions of thousands of runs take long under the race detector")
 	}
-	name := "../../" + evidence.labelled
+	name := besideProject(t, evidence.labelled)
 	table, r, err := predicted(t.Context(), name)
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("no measurements: ", err)
-	} else if err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	told := FitWidths(Trustworthy(samples(t)))

@@ -44,7 +44,7 @@ func predict(ctx context.Context, s *Server, row rawdata.Row, out *Outcome) Pred
 	if s.Deployment == nil {
 		return Prediction{Why: "the server does not say what it serves (deployment)"}
 	}
-	q, missing := s.question(row, out.Asked)
+	q, missing := s.question(row, out.Load)
 	a, err := point.NewEstimator().Answer(&q)
 	if err != nil {
 		return Prediction{Why: err.Error()}

@@ -75,7 +75,7 @@ func rawColumns() (out []column) {
 
 // loadColumn is a column of the client's load, named as in tables of runs.
 func loadColumn(name string) column {
-	return table.TextColumn(name, func(r *Result) string { return r.Asked[keyOf(name)] })
+	return table.TextColumn(name, func(r *Result) string { return r.Load[keyOf(name)] })
 }
 
 // keyOf is the name of a column in JSON.

@@ -410,7 +410,7 @@ func (c *combination) figures() {
 		if c.out.Figures, err = bench.ReadResult(src); err != nil {
 			c.remark("the result file of the client: %s", err)
 		} else if all, err := runs.Results(src); err == nil {
-			c.out.Asked, _ = runs.Of(all[len(all)-1]) // known whenever figures are
+			c.out.Load, _ = runs.Of(all[len(all)-1]) // known whenever figures are
 		}
 	}
 	if c.out.Figures == nil {

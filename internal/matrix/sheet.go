@@ -118,8 +118,8 @@ func (c *combination) row() rawdata.Row {
 	}
 	fill(texts(c.server.Columns))
 	fill(texts(c.client.Columns))
-	if strings.HasPrefix(c.out.Asked["lengths"], "uniform:") {
-		fill(map[string]string{"ISL": c.out.Asked["isl"], "OSL": c.out.Asked["osl"]}) // which the spread is relative to
+	if strings.HasPrefix(c.out.Load["lengths"], "uniform:") {
+		fill(map[string]string{"ISL": c.out.Load["isl"], "OSL": c.out.Load["osl"]}) // which the spread is relative to
 	}
 	c.measured(row)
 	fill(c.out.Printed)

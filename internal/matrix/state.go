@@ -52,7 +52,7 @@ type Outcome struct {
 	ReadySeconds  float64           `json:"ready_seconds"`
 	ClientSeconds float64           `json:"client_seconds"`
 	Figures       bench.Figures     `json:"figures,omitempty"`
-	Asked         map[string]string `json:"asked,omitempty"`             // by the result file: lengths, their spread, rate and number of requests
+	Load          map[string]string `json:"load,omitempty"`              // by the result file: lengths, their spread, rate and number of requests
 	Printed       map[string]string `json:"printed_by_server,omitempty"` // values of columns
 	Before        []string          `json:"before"`                      // lines of the transcript around what the client printed
 	After         []string          `json:"after"`

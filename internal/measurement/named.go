@@ -148,8 +148,8 @@ func (r *reader) text(rec []string, column string) string {
 	return ""
 }
 
-// whole is a dimension of at least 1.
-func (r *reader) whole(rec []string, column string) int {
+// count is a dimension of at least 1.
+func (r *reader) count(rec []string, column string) int {
 	n, err := integer(column, r.text(rec, column))
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%s is 0", column)
@@ -180,7 +180,7 @@ var (
 func plainProducts(head []string) func([]string) ([]Row, error) {
 	return func(rec []string) ([]Row, error) {
 		r := reader{head: head}
-		dims := []int{r.whole(rec, "m"), r.whole(rec, "n"), r.whole(rec, "k")}
+		dims := []int{r.count(rec, "m"), r.count(rec, "n"), r.count(rec, "k")}
 		t := r.micros(rec, "latency_us")
 		return []Row{{Kind: kernel.Gemm, Type: "float8", Seconds: t, layout: &plainLayout, dims: dims, labels: blockScaledFP8}}, r.err
 	}
@@ -192,8 +192,8 @@ const scaled = 128
 func expertProducts(head []string, peak float64) func([]string) ([]Row, error) {
 	return func(rec []string) ([]Row, error) {
 		r := reader{head: head}
-		local, tokens := r.whole(rec, "num_local_experts"), r.whole(rec, "tokens_per_expert")
-		hidden, inner := r.whole(rec, "hidden_size"), r.whole(rec, "intermediate_size")
+		local, tokens := r.count(rec, "num_local_experts"), r.count(rec, "tokens_per_expert")
+		hidden, inner := r.count(rec, "hidden_size"), r.count(rec, "intermediate_size")
 		inner = (inner + scaled - 1) / scaled * scaled
 		var rows []Row
 		for _, p := range []struct {
@@ -255,9 +255,9 @@ func attention(head []string, p place) (func([]string) ([]Row, error), error) {
 		row := Row{Kind: kind, Type: numberType(r.text(rec, "dtype")), layout: lay, labels: make([]string, len(lay.labels))}
 		b, s := 1, 0
 		if p.phase == "decode" {
-			b, s = r.whole(rec, "batch_size"), r.whole(rec, "kv_len")
+			b, s = r.count(rec, "batch_size"), r.count(rec, "kv_len")
 		} else {
-			s = r.whole(rec, "seq_len")
+			s = r.count(rec, "seq_len")
 		}
 		row.dims = []int{b, s, p.shape[0]}
 		switch kind {

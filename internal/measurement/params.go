@@ -89,62 +89,68 @@ func newParams(head []string) (func([]string) ([]Row, error), error) {
 	}
 	layouts := map[string]*layout{}
 	return func(rec []string) ([]Row, error) {
+		alias, known := aliases[rec[at["kind"]]]
 		kind, ok := kernel.Measured(rec[at["kind"]])
-		alias, other := aliases[rec[at["kind"]]]
-		if !ok {
-			kind, ok = alias.kind, other
-		}
-		if !ok {
+		if !ok && !known {
 			return nil, fmt.Errorf("unknown kind %q", rec[at["kind"]])
+		} else if !ok {
+			kind = alias.kind
 		}
-		need := needs[kind]
 		from, _, _ := strings.Cut(rec[at["dtype"]], "->") // what is quantised, and to what
 		r := Row{Kind: kind, Type: numberType(from)}
 		if !copied[r.Kind] && !slices.Contains(numberTypes, r.Type) {
 			return nil, fmt.Errorf("dtype %s", document.NotOneOf(rec[at["dtype"]], []string{"bf16", "fp16", "fp8", "fp4", "fp32", "int8", "int4"}))
 		}
-		var l layout
-		for p := range strings.SplitSeq(rec[at["params"]], ";") {
-			name, value, ok := strings.Cut(p, "=")
-			if !ok {
-				return nil, fmt.Errorf("parameter %q is not name=value", p)
-			}
-			if to, ok := alias.dims[name]; ok {
-				name = to
-			}
-			if slices.Contains(l.dims, name) || slices.Contains(l.labels, name) {
-				return nil, fmt.Errorf("parameter %s twice", name)
-			}
-			if name == "model" || name == "backend" || name == "cfg" {
-				l.labels = append(l.labels, name)
-				r.labels = append(r.labels, value)
-				continue
-			}
-			n, err := integer(name, value)
-			if err != nil {
-				return nil, err
-			}
-			l.dims = append(l.dims, name)
-			r.dims = append(r.dims, n)
+		l, err := r.readParams(rec[at["params"]], alias.dims)
+		if err != nil {
+			return nil, err
 		}
-		for _, n := range need {
-			i := slices.Index(l.dims, n)
-			if i < 0 {
-				return nil, fmt.Errorf("%s without %s", r.Kind, n)
-			}
-			if r.dims[i] == 0 {
-				return nil, fmt.Errorf("%s is 0", n)
-			}
-		}
-		var err error
 		if r.Seconds, err = seconds(rec[at["time_us"]], 1e-6); err != nil {
 			return nil, err
 		}
 		key := strings.Join(l.dims, ",") + ";" + strings.Join(l.labels, ",")
 		if layouts[key] == nil {
-			layouts[key] = &l
+			layouts[key] = l
 		}
 		r.layout = layouts[key]
 		return []Row{r}, nil
 	}, nil
+}
+
+// readParams reads "m=1;n=2", with the names of an alias for its dimensions, into the row.
+func (r *Row) readParams(text string, names map[string]string) (*layout, error) {
+	var l layout
+	for p := range strings.SplitSeq(text, ";") {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok {
+			return nil, fmt.Errorf("parameter %q is not name=value", p)
+		}
+		if to, ok := names[name]; ok {
+			name = to
+		}
+		if slices.Contains(l.dims, name) || slices.Contains(l.labels, name) {
+			return nil, fmt.Errorf("parameter %s twice", name)
+		}
+		if name == "model" || name == "backend" || name == "cfg" {
+			l.labels = append(l.labels, name)
+			r.labels = append(r.labels, value)
+			continue
+		}
+		n, err := integer(name, value)
+		if err != nil {
+			return nil, err
+		}
+		l.dims = append(l.dims, name)
+		r.dims = append(r.dims, n)
+	}
+	for _, n := range needs[r.Kind] {
+		i := slices.Index(l.dims, n)
+		if i < 0 {
+			return nil, fmt.Errorf("%s without %s", r.Kind, n)
+		}
+		if r.dims[i] == 0 {
+			return nil, fmt.Errorf("%s is 0", n)
+		}
+	}
+	return &l, nil
 }

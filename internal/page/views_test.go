@@ -35,7 +35,7 @@ func drawnQuestion(t *rapid.T, systems ...string) question.Question {
 	q := question.Default()
 	pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
 	size := func(name string, of ...int) int { return rapid.SampledFrom(of).Draw(t, name) }
-	q.Model = pick("model", "Llama-3.1-8B", "Qwen3-30B-A3B", "DeepSeek-V3", "gpt-oss-120b")
+	q.Model = pick("model", "Llama-3.1-8B", "Qwen3-30B-A3B", "DeepSeek-V3", "DeepSeek-V3", "DeepSeek-V3", "gpt-oss-120b", "Nemotron-3-Nano-30B-A3B", "Kimi-Linear-48B-A3B", "Gemma-2-9B")
 	q.System = pick("system", systems...)
 	q.Engine = pick("engine", "sglang", "vllm", "trtllm", "none", "any")
 	q.Assume = pick("assumptions", "physical", "physical", "physical", "reference")

@@ -6,7 +6,7 @@ import (
 )
 
 // Ask answers a question about one deployment. There are remarks also where there is no answer.
-func (e *Estimator) Ask(a *question.Asked) (*Answer, []question.Remark, error) {
+func (e *Estimator) Ask(a *question.Query) (*Answer, []question.Remark, error) {
 	if a.Wrong != nil && a.Model == "" {
 		return nil, nil, a.Wrong
 	}

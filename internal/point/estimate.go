@@ -98,6 +98,7 @@ func newOpened(l *question.Loaded) *opened {
 type phaseKey struct {
 	phase     op.Phase
 	precision plan.Precision
+	accepted  string // shares of drafts
 }
 
 type predictorKey struct {
@@ -242,14 +243,14 @@ func Served(d deploy.Deployment, load workload.Load, l *question.Loaded) (*Answe
 // WithoutEngine stands before the reasons of engines, where none runs a point.
 const WithoutEngine = "no engine can run this, so it is priced without one: "
 
-// toldTooMuch reports whether only the server options keep engines from running a deployment. That
-// is a mistake to report, not a request for a price without an engine.
-func toldTooMuch(choice []*engine.Engine, d deploy.Deployment) bool {
-	if slices.ContainsFunc(choice, func(e *engine.Engine) bool { _, told := e.Takes(&d); return len(told) > 0 }) &&
-		!slices.ContainsFunc(choice, func(e *engine.Engine) bool { chip, told := e.Takes(&d); return len(chip)+len(told) == 0 }) {
+// refusedByOptions reports whether only the server options keep engines from running a deployment.
+// That is a mistake to report, not a request for a price without an engine.
+func refusedByOptions(choice []*engine.Engine, d deploy.Deployment) bool {
+	if slices.ContainsFunc(choice, func(e *engine.Engine) bool { _, options := e.Takes(&d); return len(options) > 0 }) &&
+		!slices.ContainsFunc(choice, func(e *engine.Engine) bool { chip, options := e.Takes(&d); return len(chip)+len(options) == 0 }) {
 		return true
 	}
-	d.Told = deploy.Told{}
+	d.ServerOptions = deploy.ServerOptions{}
 	_, err := serving.Runs(choice, d)
 	return err == nil
 }
@@ -258,7 +259,7 @@ func toldTooMuch(choice []*engine.Engine, d deploy.Deployment) bool {
 // because it did run.
 func runsOf(p *question.Question, choice []*engine.Engine, d deploy.Deployment) ([]deploy.Deployment, error) {
 	if p.Tabled && len(choice) == 1 {
-		return []deploy.Deployment{choice[0].Apply(d)}, choice[0].CheckSettings(&d.Told, d.Of(op.Decode).System)
+		return []deploy.Deployment{choice[0].Apply(d)}, choice[0].CheckSettings(&d.ServerOptions, d.Of(op.Decode).System)
 	}
 	return serving.Runs(choice, d)
 }
@@ -269,7 +270,7 @@ func runsOrGeneric(p *question.Question, choice []*engine.Engine, d deploy.Deplo
 	runs, err := runsOf(p, choice, d)
 	var refused *serving.Refused
 	switch {
-	case errors.As(err, &refused) && len(choice) > 1 && !toldTooMuch(choice, d):
+	case errors.As(err, &refused) && len(choice) > 1 && !refusedByOptions(choice, d):
 		if runs, err = serving.Runs([]*engine.Engine{engine.Generic}, d); err != nil {
 			return nil, &document.Error{Problems: []document.Problem{{Path: "engine", Message: refused.Error()}}}
 		}
@@ -292,7 +293,7 @@ func (o *opened) run(p *question.Question, choice []*engine.Engine, d deploy.Dep
 	}
 	runs, left := serving.Measured(runs)
 	if out.Remark == "" {
-		left = append(serving.Untold(choice, &d), left...)
+		left = append(serving.Unsupported(choice, &d), left...)
 	}
 	if len(left) > 0 {
 		out.Remark = strings.Join(left, "; ")
@@ -417,7 +418,7 @@ func (o *opened) step(a *Answer, out *Result, served, examined bool) error {
 func (o *opened) prepare(a *Answer, out *Result, served bool) (*estimate.Evaluator, *plan.Plan, error) {
 	d, n := &a.Deployment, a.Load.Lengths
 	pool := d.Of(out.Phase)
-	key := phaseKey{out.Phase, d.Precision}
+	key := phaseKey{out.Phase, d.Precision, fmt.Sprint(d.Acceptance)}
 	ready := o.phases[key]
 	if ready == nil {
 		problem := d.Problem(out.Phase, pool.System, n)

@@ -17,17 +17,17 @@ import (
 // Simulation is requests that are to be sent through a deployment.
 type Simulation struct {
 	*Service
-	Asked *question.Asked
+	Query *question.Query
 	terms workload.Terms
 }
 
 // NewSimulation reads the files of a question and prepares its requests and its deployment.
-func NewSimulation(a *question.Asked) (*Simulation, []question.Remark, error) {
+func NewSimulation(a *question.Query) (*Simulation, []question.Remark, error) {
 	if a.From != "" && !a.Given("concurrency") && (a.Given("rate") || a.Traffic.Trace != "" || a.Traffic.MaxRate) {
 		a.Concurrency = 0 // the clients of the plan are not those who come
 	}
 	terms, err := a.Terms(a.Given)
-	m := &Simulation{Asked: a, terms: terms}
+	m := &Simulation{Query: a, terms: terms}
 	before := document.Join(a.Wrong, a.Check(question.Simulate), err)
 	input, output := terms.Traffic.Lengths()
 	service, remarks, err := NewService(a, workload.Lengths{Input: max(1, input), Output: max(1, output)}, before, m.fits)
@@ -49,7 +49,7 @@ func (m *Simulation) fits(longest int) error {
 
 // Settle runs at the highest rate that meets the limits, where the question asks for it.
 func (m *Simulation) Settle(ctx context.Context) error {
-	if !m.Asked.Traffic.MaxRate {
+	if !m.Query.Traffic.MaxRate {
 		return nil
 	}
 	best, err := simulate.MaxRate(func(rate float64, times int) (*simulate.Result, error) {
@@ -86,7 +86,7 @@ func (m *Simulation) at(ctx context.Context, rate float64, times int, options si
 
 // After are remarks on what a run shows of the settings it was made with.
 func (m *Simulation) After(r *simulate.Result) []question.Remark {
-	if m.Asked.Traffic.SwapGBps == 0 || r.Preemptions > 0 {
+	if m.Query.Traffic.SwapGBps == 0 || r.Preemptions > 0 {
 		return nil
 	}
 	return []question.Remark{{Kind: question.Note, Setting: "swap-gbps", Text: "has no effect: there was room in the cache for all, and nobody was swapped out"}}
@@ -101,7 +101,7 @@ type Service struct {
 
 // NewService is the deployment of a question for requests of these mean lengths. It reports earlier
 // problems with its own; fits refuses requests longer than the model takes.
-func NewService(a *question.Asked, n workload.Lengths, before error, fits func(longest int) error) (*Service, []question.Remark, error) {
+func NewService(a *question.Query, n workload.Lengths, before error, fits func(longest int) error) (*Service, []question.Remark, error) {
 	set, wrong := schedulingOf(&a.Traffic)
 	q := a.Service(n)
 	e := NewEstimator()

@@ -24,7 +24,7 @@ type Measuring struct {
 	Dataset, Path          string
 	Tokenizer              string // which is refused
 
-	Groups, PerGroup, System, Asked, Reply int // generated-shared-prefix
+	Groups, PerGroup, System, QuestionTokens, Reply int // generated-shared-prefix
 
 	workload.Protocol
 	ChatTemplate, Separated, SelfCheck  bool
@@ -53,7 +53,7 @@ const (
 // are fixed as in simulations and requests are random instead of downloaded.
 var measured = Measuring{
 	Backend: engine.Backends[0].Name, Host: "127.0.0.1", Dataset: RandomRequests, Protocol: workload.Protocol{Warmup: 1, Timeout: usualTimeout},
-	Groups: 64, PerGroup: 16, System: 2048, Asked: 128, Reply: 256,
+	Groups: 64, PerGroup: 16, System: 2048, QuestionTokens: 128, Reply: 256,
 }
 
 // ofDataset is a setting that only some datasets have.
@@ -214,7 +214,7 @@ var ofBenchmarks = []Setting{
 		Ref: func(q *Question) any { return &q.Measuring.System }, Idle: ofDataset(SharedPrefix)},
 	{Name: "gsp-question-len", For: Bench, Low: 1, High: mostTokens, Unit: "tokens",
 		Doc: "tokens behind that prefix",
-		Ref: func(q *Question) any { return &q.Asked }, Idle: ofDataset(SharedPrefix)},
+		Ref: func(q *Question) any { return &q.QuestionTokens }, Idle: ofDataset(SharedPrefix)},
 	{Name: "gsp-output-len", For: Bench, Low: 1, High: mostTokens, Unit: "tokens",
 		Doc: "output tokens of these requests",
 		Ref: func(q *Question) any { return &q.Reply }, Idle: ofDataset(SharedPrefix)},

@@ -51,7 +51,6 @@ type Reading struct {
 	Simulated    int    // requests through every deployment, for the same; 0: none
 	Measurements string // list of tables
 	Sustained    float64
-	Folder       string // of published figures
 	StepSource   string // times of steps of a replay
 	Name, Source string // of an imported model
 	By           string // list of columns
@@ -112,9 +111,6 @@ var ofCommands = []Setting{
 	{Name: "sustained", For: Calibrate, Low: 0, Above: true, High: 1, Optional: true, Apart: true,
 		Doc: "share of the rate of isolated kernels that a long prefill sustains",
 		Ref: func(q *Question) any { return &q.Sustained }},
-	{Name: "folder", For: Published, Apart: true,
-		Doc: "folder of tables to read where no FILE is given",
-		Ref: func(q *Question) any { return &q.Folder }},
 	{Name: "steps", For: Requests, Choices: StepSources, Apart: true,
 		Doc: "times of steps: " + strings.Join(StepSources, ", "),
 		Ref: func(q *Question) any { return &q.StepSource }},

@@ -33,8 +33,8 @@ func (q *Question) Problems() []error {
 // Deploy is the one deployment that the question fixes, or every reason why there is none.
 func (l *Loaded) Deploy(q *Question) (deploy.Deployment, []error) {
 	d := l.Deployment()
-	d.GPUsPerNode, d.Told = q.GPUsPerNode, q.Traffic.Told // files are read once for many questions
-	d.Untold = q.Untold
+	d.GPUsPerNode, d.ServerOptions = q.GPUsPerNode, q.Traffic.ServerOptions // files are read once for many questions
+	d.Unstated = q.Unstated
 	if accepted := q.accepted(); len(accepted) > 0 {
 		d.Acceptance = accepted
 	}

@@ -254,11 +254,19 @@ func replicas(l *Loaded, _ Command) string {
 	return ""
 }
 
+// onePhase is why nothing waits for the steps of others in servers of separate pools.
+func onePhase(l *Loaded, _ Command) string {
+	if l.PrefillPlan == "" && l.DecodePlan == "" {
+		return ""
+	}
+	return "servers of one phase have no prompts and decodes that wait for each other"
+}
+
 func oneReplica(l *Loaded, _ Command) string {
 	switch {
 	case !l.Shape.IsMoE():
 		return "the replicas of " + l.Shape.Name + ", which has no experts, exchange nothing"
-	case l.DP == 1 && l.PrefillPlan == "" && l.DecodePlan == "":
+	case l.DP == 1:
 		return "there is one replica of attention"
 	}
 	return ""

@@ -329,9 +329,9 @@ func Find(setting, ref string, set catalogue.Set, beside string) (catalogue.File
 func (l *Loaded) Deployment() deploy.Deployment {
 	return deploy.Deployment{
 		Name: l.Checkpoint, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Stored: l.Stored, Assume: l.Assumptions, Offload: l.Offload,
-		Visited:    l.Visited,
-		Told:       l.Traffic.Told,
-		Acceptance: workload.Acceptance(l.Shape.DraftLengths), GPUsPerNode: l.GPUsPerNode, MaxContext: l.longest(l.Lengths.MaxFinal()), MaxPrompt: l.longest(l.Lengths.MaxInput()),
+		Visited:       l.Visited,
+		ServerOptions: l.Traffic.ServerOptions,
+		Acceptance:    workload.Acceptance(l.Shape.DraftLengths), GPUsPerNode: l.GPUsPerNode, MaxContext: l.longest(l.Lengths.MaxFinal()), MaxPrompt: l.longest(l.Lengths.MaxInput()),
 	}
 }
 

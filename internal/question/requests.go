@@ -36,7 +36,7 @@ func (q *Question) ReadTraffic(given func(setting string) bool) (workload.Traffi
 		return t, nil
 	case SharedPrefix:
 		t.Groups, t.Prefix, t.Requests, t.Turns, t.Think = q.Measuring.Groups, q.Measuring.System, q.Measuring.Groups*q.PerGroup, 1, 0
-		n.Input, n.Output = q.Measuring.Asked, q.Reply
+		n.Input, n.Output = q.Measuring.QuestionTokens, q.Reply
 	case Mooncake, TraceRequests:
 		t.Turns, t.Think = 1, 0
 		return t, q.openTrace(&t, given)

@@ -29,14 +29,14 @@ func TestOneTraffic(t *testing.T) {
 		},
 		"a trace": {map[string]string{"trace": trace, "seed": "1"}, map[string]string{"dataset-name": Mooncake, "dataset-path": trace}},
 	} {
-		a, b := Ask(Simulate, c.simulate), Ask(Bench, c.bench)
+		a, b := NewQuery(Simulate, c.simulate), NewQuery(Bench, c.bench)
 		one, err := a.Terms(a.Given)
 		two, other := b.Terms(b.Given)
 		if err != nil || other != nil || !reflect.DeepEqual(one, two) {
 			t.Errorf("%s: %+v, %v, and %+v, %v", name, one, err, two, other)
 		}
 	}
-	a := Ask(Simulate, map[string]string{"trace": trace})
+	a := NewQuery(Simulate, map[string]string{"trace": trace})
 	if terms, err := a.Terms(a.Given); err != nil || terms.Traffic.Count() != 2 || terms.Traffic.Rate != 0.5 {
 		t.Errorf("%+v, %v", terms, err)
 	}

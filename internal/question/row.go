@@ -52,7 +52,7 @@ func (q *Question) TakeRow(from string, given func(name string) bool) error {
 	if err != nil {
 		return wrong("from", err.Error())
 	}
-	row.tell(words)
+	row.addWords(words)
 	if err := row.kinds(words, q.Beside); err != nil {
 		return wrong("from", fmt.Sprintf("%s: %s", file, err))
 	}
@@ -75,8 +75,8 @@ func (q *Question) TakeRow(from string, given func(name string) bool) error {
 	return document.Join(errs...)
 }
 
-// tell adds the deployment of the row to the words of the question that found it.
-func (row *plannedRow) tell(words map[string]string) {
+// addWords adds the deployment of the row to the words of the question that found it.
+func (row *plannedRow) addWords(words map[string]string) {
 	d := &row.Decode
 	words["engine"], words["concurrency"], words["batch"] = row.Engine, strconv.Itoa(row.Concurrency), strconv.Itoa(d.Batch)
 	// What its servers are told; plans of older versions do not say.
@@ -138,7 +138,7 @@ func PlannedWords(src []byte) ([]map[string]string, error) {
 	var out []map[string]string
 	for i := range doc.Ranked {
 		words := maps.Clone(doc.Question)
-		doc.Ranked[i].tell(words)
+		doc.Ranked[i].addWords(words)
 		if err := doc.Ranked[i].kinds(words, ""); err != nil {
 			return nil, err
 		}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"throughline/deploy"
 	"throughline/engine"
 	"throughline/internal/document"
 	"throughline/plan"
@@ -29,7 +28,7 @@ type Measurement struct {
 	PerClient    float64 // requests of each client; 0: without end
 	Repeated     float64 // share of the first requests of clients that the run before had sent as well
 	Acceptance   string  // shares of drafts that are accepted, by position; empty: those of the model
-	Untold       bool    // nobody says what the servers were told
+	Unstated     bool    // the launch settings of the servers are not known
 	Nominal      bool    // the row does not say how lengths are spread: fits are known by its lengths as they stand
 }
 
@@ -48,8 +47,8 @@ var ofRuns = []Setting{
 		Doc: "share of the first requests that the run before had sent as well", Ref: func(q *Question) any { return &q.Repeated }},
 	{Name: "acceptance", For: Runs, List: Text, Check: checkShare,
 		Doc: "shares of drafts that are accepted, by position", Ref: func(q *Question) any { return &q.Acceptance }},
-	{Name: "untold", For: Runs,
-		Doc: "nobody says what the servers were told", Ref: func(q *Question) any { return &q.Untold }},
+	{Name: "unstated", For: Runs,
+		Doc: "the launch settings of the servers are not known", Ref: func(q *Question) any { return &q.Unstated }},
 	{Name: engine.ProductsOption, For: Runs, Choices: engine.ProductNames(), Open: true,
 		Doc: "kernels of products of blocks", Ref: func(q *Question) any { return &q.Traffic.Products }},
 	{Name: "moe-a2a-backend", For: Runs, Choices: engine.Exchanges,
@@ -109,7 +108,7 @@ var runSettings = func() (out []runSetting) {
 }()
 
 // OfRun reads a row of measured runs into a question, by the names of settings or their aliases in
-// tables. The error lists everything wrong with the row, by column.
+// tables. A base with a phase asks for bare steps. The error lists everything wrong with the row.
 func OfRun(base Question, cell func(column string) string) (Question, error) {
 	q := base
 	r := runReader{cell: cell}
@@ -129,7 +128,10 @@ func OfRun(base Question, cell func(column string) string) (Question, error) {
 	if bits, _, _ := strings.Cut(strings.ToLower(cell("quantization")), " "); q.Formats.Weights == "" && bits != "" {
 		q.Formats.Weights = FormatOf(bits)
 	}
-	q.Tabled, q.Phase, q.Context = true, "", 0
+	q.Tabled, q.Context = true, 0
+	if q.Phase != "" {
+		q.Context = r.count("context")
+	}
 	r.load(&q)
 	switch mode := ModeOf(cell); mode {
 	case Aggregated:
@@ -258,10 +260,11 @@ func (r *runReader) words(prefix string, drafts int) string {
 		return r.count(names...)
 	}
 	count, tp := size("num_workers", "workers"), size("tp_size", "tp")
-	for name, n := range map[string]int{"num_workers": count, "tp_size": tp} {
-		if n < 1 && len(r.problems) == 0 {
-			r.note(fmt.Errorf("%s%s must be at least 1, not %d", prefix, name, n))
-		}
+	if len(r.problems) == 0 && count < 1 {
+		r.note(fmt.Errorf("%snum_workers must be at least 1, not %d", prefix, count))
+	}
+	if len(r.problems) == 0 && tp < 1 {
+		r.note(fmt.Errorf("%stp_size must be at least 1, not %d", prefix, tp))
 	}
 	parts := []string{fmt.Sprintf("%dx tp%d", max(1, count), max(1, tp))}
 	for _, p := range []struct {
@@ -288,7 +291,7 @@ func (r *runReader) words(prefix string, drafts int) string {
 
 // load reads how many requests there are, and when they come.
 func (r *runReader) load(q *Question) {
-	if q.Input < 1 || q.Output < 1 {
+	if (q.Input < 1 || q.Output < 1) && q.Context == 0 {
 		r.note(fmt.Errorf("isl %q and osl %q must be positive", r.cell("isl"), r.cell("osl")))
 	}
 	if q.Concurrency == 0 {
@@ -302,12 +305,11 @@ func (r *runReader) load(q *Question) {
 	}
 }
 
-// RunCells are what servers were told as cells of a table of runs, by column.
-func RunCells(t deploy.Told, into map[string]string) {
-	var q Question
-	q.Traffic.Told = t
+// RunCells adds the settings of a question that are not the usual ones, by their columns.
+func RunCells(q *Question, into map[string]string) {
+	usual := Default()
 	for _, s := range runSettings {
-		if text := s.Get(&q); text != "" && text != "false" {
+		if text := s.Get(q); text != s.Get(&usual) {
 			into[strings.ReplaceAll(s.Name, "-", "_")] = text
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // Traffic is what is asked about requests besides their lengths, and how a simulation schedules
 // them. The closed form uses means. A number of 0 stands for the engine's default.
 type Traffic struct {
-	deploy.Told // what servers are told in place of what their engine has by itself
+	deploy.ServerOptions // in place of the defaults of the engine
 
 	Requests     int
 	Rate         float64 // requests per second; +Inf: all at once
@@ -50,7 +50,7 @@ func (q *Question) Service(n workload.Lengths) Question {
 		out.Batch = 2
 	}
 	out.Traffic = Default().Traffic
-	out.Traffic.Told = q.Traffic.Told
+	out.Traffic.ServerOptions = q.Traffic.ServerOptions
 	return out
 }
 
@@ -146,19 +146,22 @@ var ofTraffic = []Setting{
 		Ref: func(q *Question) any { return &q.Traffic.StepsAhead }},
 	{Name: "poll-steps", Aliases: engine.Aliases("poll-steps"), For: Plan | Deployed, Low: 1, High: mostSteps, Optional: true,
 		Doc: "steps between two looks for new requests (default: the engine's)",
-		Ref: func(q *Question) any { return &q.Traffic.PollSteps }, Idle: toldNothing},
+		Ref: func(q *Question) any { return &q.Traffic.PollSteps }, Idle: either(toldNothing, onePhase)},
 	{Name: "wait-steps", Aliases: engine.Aliases("wait-steps"), For: Plan | Deployed, Low: 0, High: mostSteps,
 		Doc: "steps for which prompts wait for others to fill a step, while others decode",
-		Ref: func(q *Question) any { return &q.Traffic.WaitSteps }, Idle: either(toldNothing, but(Plan, replicas))},
+		Ref: func(q *Question) any { return &q.Traffic.WaitSteps }, Idle: either(toldNothing, onePhase, but(Plan, replicas))},
 	{Name: "balance-steps", Aliases: engine.Aliases("balance-steps"), For: Plan | Deployed, Low: 0, High: mostSteps,
 		Doc: "steps for which the data-parallel ranks of experts wait until each of them has a prompt",
-		Ref: func(q *Question) any { return &q.Traffic.BalanceSteps }, Idle: either(toldNothing, but(Plan, oneReplica))}, // a plan finds out how many there are
+		Ref: func(q *Question) any { return &q.Traffic.BalanceSteps }, Idle: either(toldNothing, onePhase, but(Plan, oneReplica))}, // a plan finds out how many there are
 	{Name: "captured-batch", Aliases: engine.Aliases("captured-batch"), For: Plan | Deployed, Low: 1, High: mostTokens, Optional: true,
 		Doc: "sequences (vLLM: tokens) of the largest decode step of a rank that is captured as a graph; the host launches the operators of longer ones (default: all are captured)",
 		Ref: func(q *Question) any { return &q.Traffic.Captured }, Idle: toldNothing},
 	{Name: "captured-prompts", Aliases: engine.Aliases("captured-prompts"), For: Deployed, Low: 1, High: mostTokens, Optional: true,
 		Doc: "tokens of the largest step with prompts of a rank that is captured as a graph; the host launches the operators of longer ones (default: the engine's)",
 		Ref: func(q *Question) any { return &q.Traffic.CapturedPrompts }, Idle: toldNothing},
+	{Name: "chunked-prefill", Aliases: engine.Aliases("chunked-prefill"), For: Deployed, Low: 0, High: 1,
+		Doc: "1: TensorRT-LLM cuts prompts to fill a step, as other engines do unasked",
+		Ref: func(q *Question) any { return &q.Traffic.ChunkedPrefill }, Idle: toldNothing},
 	{Name: "attention-backend", Aliases: engine.Aliases("attention-backend"), For: Plan | Deployed, Choices: engine.AllAttentionNames(), Open: true, Check: engine.CheckAttention,
 		Doc: "kernels of attention, by the engine's own name or what all engines call them: fa3, flashinfer, triton, trtllm-gen (default: the engine's)",
 		Ref: func(q *Question) any { return &q.Traffic.Attention }, Idle: engineNotAssumed},

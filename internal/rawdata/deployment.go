@@ -20,6 +20,7 @@ import (
 var attentions = map[model.AttentionKind]string{
 	model.MultiHead: "multi-head", model.MultiQuery: "multi-query", model.GroupQuery: "group-query", model.Latent: "mla",
 	model.GatedDelta: "gated-delta", model.Lightning: "lightning",
+	model.ShortConv: "short-conv", model.Mamba: "mamba2",
 }
 
 // Quantization returns the bits of numbers, as in W8A8 KV8.

@@ -331,7 +331,7 @@ func AdviceJSON(p *advice.Plans) any {
 			if cs[i].Capacity != nil {
 				keys = append(keys, capacityKeys.columns("")...)
 			}
-			out[i] = object(append(keys, keyValue("max_running_requests", cs[i].Running()), keyValue("memory_share", cs[i].Deployment.Told.MemoryShare),
+			out[i] = object(append(keys, keyValue("max_running_requests", cs[i].Running()), keyValue("memory_share", cs[i].Deployment.ServerOptions.MemoryShare),
 				keyValue("prefill", prefill), keyValue("decode", decode)), r)
 		}
 		return out

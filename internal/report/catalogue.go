@@ -80,6 +80,9 @@ func Model(v table.View, loaded *model.Loaded) string {
 	if m.IsMoE() && m.Experts.Interval > 1 {
 		p.add("", "one of %d with experts", m.Experts.Interval)
 	}
+	if m.MixerOnly > 0 {
+		p.add("", "%d without a feed-forward block", m.MixerOnly)
+	}
 	p.add("hidden", "%d", m.Hidden)
 	p.add("attention", "%s", strings.ReplaceAll(m.DescribeAttention(), ", ", "\n"))
 	if m.FeedForward > 0 {

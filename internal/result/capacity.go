@@ -39,7 +39,7 @@ func percentileFields(prefix, what string, of func(*simulate.Capacity) *simulate
 }
 
 func simulated(name string, u Unit, doc string, value func(*simulate.Capacity) any) Field {
-	return Field{name, u, Asked, doc, func(r *Record) any {
+	return Field{name, u, Answers, doc, func(r *Record) any {
 		if r.Capacity == nil {
 			return nil
 		}

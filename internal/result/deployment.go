@@ -134,13 +134,13 @@ func ofInstances(phase op.Phase, name string, u Unit, doc string, value func(s *
 // clientFields are further fields of estimate and plan.
 var clientFields = []Field{
 	{"cached_tokens", None, Whole, "leading tokens of a prompt whose keys and values are cached", func(r *Record) any { return r.Lengths.Cached }},
-	{"context", None, Asked, "of a decode step that is no share of a request, its context", func(r *Record) any {
+	{"context", None, Answers, "of a decode step that is no share of a request, its context", func(r *Record) any {
 		if s := r.Sides[op.Decode]; s != nil && s.Ongoing {
 			return r.Lengths.DecodeContext()
 		}
 		return nil
 	}},
-	{"system", None, Asked, "name of the system of the first phase that is asked about", func(r *Record) any {
+	{"system", None, Answers, "name of the system of the first phase that is asked about", func(r *Record) any {
 		for _, phase := range phases {
 			if s := r.Sides[phase]; s != nil {
 				return s.System.Name
@@ -153,8 +153,8 @@ var clientFields = []Field{
 	complete("tokens_per_processor", TokenRate, "output tokens per second and processor, spare ones included", func(r *Record) any { return r.Tokens() / float64(r.Procs) }),
 	complete("tokens_per_user", TokenRate, "output tokens per second that a user sees; 0 where a request has one", func(r *Record) any { return perUser(r.TPOT) }),
 	served("memory(Gib)", GiB, "what the fullest processor holds", func(r *Record) any { return gib(r.Held) }),
-	{"dollars_per_million_tokens", "$", Asked, "dollars per million output tokens, where a price is given", func(r *Record) any { return nonzero(r.DollarsPerMillion) }},
-	{"tokens_per_joule", None, Asked, "output tokens per joule, where a power is given", func(r *Record) any { return nonzero(r.TokensPerJoule) }},
+	{"dollars_per_million_tokens", "$", Answers, "dollars per million output tokens, where a price is given", func(r *Record) any { return nonzero(r.DollarsPerMillion) }},
+	{"tokens_per_joule", None, Answers, "output tokens per joule, where a power is given", func(r *Record) any { return nonzero(r.TokensPerJoule) }},
 	energy("watts_per_gpu", Watts, "watts of a processor while clients are served, on average", func(e *Energy) any { return e.Watts }),
 	energy("joules_per_output_token", Joules, "joules of all processors per output token, what its prompt and waiting take included", func(e *Energy) any { return e.Output }),
 	energy("joules_per_input_token", Joules, "joules of all processors per prompt token, in its step alone", func(e *Energy) any { return e.Input }),
@@ -205,7 +205,7 @@ var rowFields = []Field{
 
 // inRow is a field of the phase of a row; of both, the decode.
 func inRow(name string, u Unit, doc string, value func(r *Record, s *Side) any) Field {
-	return Field{name, u, Asked, doc, func(r *Record) any {
+	return Field{name, u, Answers, doc, func(r *Record) any {
 		for _, phase := range []op.Phase{op.Decode, op.Prefill} {
 			if s := r.Sides[phase]; s != nil && s.Found {
 				return value(r, s)
@@ -217,7 +217,7 @@ func inRow(name string, u Unit, doc string, value func(r *Record, s *Side) any) 
 
 // trusted is a field of the confidence in what clients see.
 func trusted(name string, u Unit, doc string, value func(r *Record, c *serving.Confidence) any) Field {
-	return Field{name, u, Asked, doc, func(r *Record) any {
+	return Field{name, u, Answers, doc, func(r *Record) any {
 		if r.Trusted == nil {
 			return nil
 		}

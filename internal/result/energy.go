@@ -12,7 +12,7 @@ type Energy struct {
 
 // energy is a field of answers whose watts are known.
 func energy(name string, u Unit, doc string, value func(*Energy) any) Field {
-	return Field{name, u, Asked, doc, func(r *Record) any {
+	return Field{name, u, Answers, doc, func(r *Record) any {
 		if r.Energy == nil {
 			return nil
 		}

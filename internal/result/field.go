@@ -45,7 +45,7 @@ const (
 	Provenance Category = "provenance"
 	Step       Category = "step"
 	OpDetails  Category = "op_details" // of operators; on request only
-	Asked      Category = "asked"      // of estimate and plan only
+	Answers    Category = "answers"    // of estimate and plan only
 )
 
 // Field describes one property of a deployment.

@@ -50,7 +50,7 @@ var (
 // Long returns the fields of the table with a row per run.
 func Long(with ...Category) []*Field {
 	return slices.DeleteFunc(slices.Clone(Fields()), func(f *Field) bool {
-		return optionalIn(f.Category, with) || f.Category == Asked || f.Category == Step && !slices.Contains(longSteps, f.Name)
+		return optionalIn(f.Category, with) || f.Category == Answers || f.Category == Step && !slices.Contains(longSteps, f.Name)
 	})
 }
 

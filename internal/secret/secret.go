@@ -26,9 +26,12 @@ const shortest = 6
 // TOKENIZERS_PARALLELISM nor BYPASS.
 var endings = regexp.MustCompile(`(?i)(token|keys?|secrets?|passwords?|passwd|pwd|passphrase|passcode|credentials?|authorization|auth|cookies?|^pass|^pat)$`)
 
+// folders are the variables in which a shell keeps its folder and the one before.
+var folders = []string{"PWD", "OLDPWD"}
+
 // Named reports whether a variable, a header or an option holds a secret.
 func Named(name string) bool {
-	return slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' }), endings.MatchString)
+	return !slices.Contains(folders, name) && slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' }), endings.MatchString)
 }
 
 // Set is values to hide.

@@ -11,7 +11,7 @@ import (
 func TestNamed(t *testing.T) {
 	for name, want := range map[string]bool{
 		"HF_TOKEN": true, "Authorization": true, "X-Api-Key": true, "--api-key": true, "PGPASSWORD": true, "AWS_SECRET_ACCESS_KEY": true, "API_KEYS": true, "Cookie": true, "OPENAI_API_KEY_2": true, "apikey": true, "DB_PASS": true, "--pass": true, "GITHUB_PAT": true, "PASSCODE": true,
-		"TOKENIZERS_PARALLELISM": false, "MAX_TOKENS": false, "--max-num-batched-tokens": false, "CUDA_VISIBLE_DEVICES": false, "KEYBOARD": false, "X-Team": false, "BYPASS": false, "COMPAT": false, "PATH": false,
+		"TOKENIZERS_PARALLELISM": false, "MAX_TOKENS": false, "--max-num-batched-tokens": false, "CUDA_VISIBLE_DEVICES": false, "KEYBOARD": false, "X-Team": false, "BYPASS": false, "COMPAT": false, "PATH": false, "PWD": false, "OLDPWD": false, "DB_PWD": true,
 	} {
 		if Named(name) != want {
 			t.Errorf("%s is a secret: %v", name, !want)

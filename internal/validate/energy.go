@@ -31,7 +31,7 @@ const usualPrompt = 300
 // full.
 func Energy(ctx context.Context, name string, src io.Reader, q question.Question) (*Report, error) {
 	p := newServingPredictor(ctx, q, Trial{Simulated: Nothing})
-	r, err := table(ctx, name, src, energyColumns, func(get func(string) string) Row {
+	r, err := predictTable(ctx, name, src, energyColumns, func(get func(string) string) Row {
 		row := Row{Class: get("system"), Figures: []Figure{ifMeasured(get("joules_per_output_token")), ifMeasured(get("avg_power_w_per_gpu"))}}
 		row.Group = strings.Join([]string{path.Base(get("model")), get("system"), get("num_gpus"), get("task")}, " ")
 		row.Label = "batch " + get("max_batch")

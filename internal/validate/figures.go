@@ -152,6 +152,8 @@ func (f *servingFigure) cell(of func(string) string) string {
 func (f *servingFigure) unclear(of func(string) string) string {
 	flags := of("flags")
 	switch {
+	case strings.HasPrefix(f.name, "E2E") && strings.HasPrefix(of("arrival"), "all at once") && of("num_prompts") == "":
+		return "all requests arrive together, and how many there are is not said"
 	case f.name == "TTFT" && strings.Contains(flags, "mean_or_median_not_stated"):
 		// Medians of TPOT are within 1% of its means, those of TTFT are not.
 		return "flags: whether it is a mean or a median is not stated"

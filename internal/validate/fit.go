@@ -429,7 +429,7 @@ func (f *Fitter) Rows(name string, src io.Reader) (out []*FitPoint, err error) {
 		f.figures = f.figures[:meanFigures]
 		return f.checkHeader(header)
 	}
-	_, err = rawTable(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
+	_, err = predictRows(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
 		p, err := f.point(cell)
 		if err == nil && len(p.Targets) == meanFigures && !p.run.guessed && p.run.rate() == 0 {
 			_, err = f.Predicted(p, deploy.Fit{})
@@ -470,7 +470,7 @@ func (f *Fitter) points(name string, src io.Reader) ([]*FitPoint, error) {
 		f.asked.BySimulation = f.asked.BySimulation || f.simulates && f.wave
 		return f.checkHeader(header)
 	}
-	_, err := rawTable(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
+	_, err := predictRows(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
 		line++
 		p, err := f.point(cell)
 		if err != nil {
@@ -498,7 +498,7 @@ func Identity(d *deploy.Deployment) string {
 	f := fitted.Of(d, &deploy.Fit{}, nil, 1, "")
 	words := []string{f.Model, f.System, f.Engine, f.Weights, f.Plan}
 	for _, prefill := range []bool{true, false} {
-		if backend := d.Told.Backend(prefill); backend != "" && !slices.Contains(words, backend) {
+		if backend := d.ServerOptions.Backend(prefill); backend != "" && !slices.Contains(words, backend) {
 			words = append(words, backend)
 		}
 	}

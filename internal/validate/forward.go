@@ -24,11 +24,11 @@ func Forward(ctx context.Context, name string, src io.Reader, base question.Ques
 	base.Engine = engine.Generic.Name // a forward pass by itself
 	base.Beside = filepath.Dir(name)
 	probe := base
-	probe.Model, probe.Phase, probe.Batch = "llama_3_8b", question.Decode, 1
+	probe.Model, probe.Phase, probe.Batch = probeModel, question.Decode, 1
 	if _, err := e.Answer(&probe); err != nil {
 		return nil, err
 	}
-	r, err := table(ctx, name, src, []string{"kind", "model", "params", "time_ms"}, func(get func(string) string) Row {
+	r, err := predictTable(ctx, name, src, []string{"kind", "model", "params", "time_ms"}, func(get func(string) string) Row {
 		f := measured(get("time_ms"))
 		if f.Reason == "" {
 			f.Predicted, f.Trusted, f.Reason = forwardTime(e, base, get)
@@ -40,6 +40,9 @@ func Forward(ctx context.Context, name string, src io.Reader, base question.Ques
 	}
 	return r, err
 }
+
+// probeModel is built in, and small.
+const probeModel = "llama_3_8b"
 
 // forwardTime is the time of one pass in ms, or why there is none.
 func forwardTime(e *point.Estimator, p question.Question, get func(string) string) (ms float64, trusted *estimate.Confidence, reason string) {

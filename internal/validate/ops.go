@@ -20,7 +20,7 @@ func Ops(ctx context.Context, name string, src io.Reader, s *hardware.System) (*
 	var parse func([]string) ([]measurement.Row, error)
 	timeAt := -1
 	p := calibrate.NewPredictor(s)
-	r, err := rawTable(ctx, name, src, func(header []string) (err error) {
+	r, err := predictRows(ctx, name, src, func(header []string) (err error) {
 		missing := slices.DeleteFunc(slices.Clone(opsColumns), func(c string) bool { return slices.Contains(header, c) })
 		if ours := slices.Contains(header, "kind") || slices.Contains(header, "params"); ours && len(missing) > 0 {
 			return missingColumns(missing, opsColumns)

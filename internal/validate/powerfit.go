@@ -317,7 +317,7 @@ func descend(v, low, high []float64, f func([]float64) float64) {
 // readPower reads a table of power. Rows that cannot be read are left out, and named.
 func readPower(ctx context.Context, name string, src io.Reader, s *hardware.System, base question.Question) (rows []powerRow, left []string, err error) {
 	reader := newPowerReader(name, s, base)
-	_, err = table(ctx, name, src, powerColumns, func(get func(string) string) (out Row) {
+	_, err = predictTable(ctx, name, src, powerColumns, func(get func(string) string) (out Row) {
 		l, err := reader.load(get)
 		if err == nil && (l.joules == 0 || l.seconds == 0) {
 			err = errors.New("joules and time_us are needed")

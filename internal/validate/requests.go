@@ -19,6 +19,7 @@ import (
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/question"
+	"throughline/internal/table"
 	"throughline/serving/simulate"
 	"throughline/workload"
 )
@@ -232,43 +233,33 @@ var requestMetrics = func() []requestMetric {
 
 // WriteCSV writes the figures of all runs.
 func (r *RequestsReport) WriteCSV(w io.Writer) error {
-	out := csvfile.NewWriter(w)
-	if err := out.Write([]string{"run", "metric", "measured", "predicted", "error_percent"}); err != nil {
-		return err
-	}
-	for i := range r.Metrics {
-		m := &r.Metrics[i]
-		e := ""
-		if v := 100 * m.Error(); !math.IsNaN(v) && !math.IsInf(v, 0) {
-			e = strconv.FormatFloat(v, 'f', 3, 64)
-		}
-		if err := out.Write([]string{m.Run, m.Metric, cellNumber(m.Measured), cellNumber(m.Predicted), e}); err != nil {
-			return err
-		}
-	}
-	return out.Flush()
+	return table.Of([]table.Column[*RunMetric]{
+		table.TextColumn("run", func(m *RunMetric) string { return m.Run }),
+		table.TextColumn("metric", func(m *RunMetric) string { return m.Metric }),
+		table.NumberColumn("measured", "%.7g", func(m *RunMetric) float64 { return m.Measured }),
+		table.NumberColumn("predicted", "%.7g", func(m *RunMetric) float64 { return m.Predicted }),
+		{Name: "error_percent", Kind: table.Number, Format: "%.3f", Value: func(m *RunMetric) any {
+			if v := 100 * m.Error(); !math.IsNaN(v) && !math.IsInf(v, 0) {
+				return v
+			}
+			return nil
+		}},
+	}, r.Metrics).Write(w, table.CSV)
 }
 
 // WriteSteps writes the steps as they were replayed, with the names of the recorded ones.
 func (r *RequestsReport) WriteSteps(w io.Writer) error {
-	out := csvfile.NewWriter(w)
-	if err := out.Write(append([]string{"run", "step", "t_start", "t_end"}, stepColumns...)); err != nil {
-		return err
+	columns := []table.Column[*PredictedStep]{
+		table.TextColumn("run", func(s *PredictedStep) string { return s.Run }),
+		table.CountColumn("step", func(s *PredictedStep) int { return s.Step }),
+		table.NumberColumn("t_start", "%.6f", func(s *PredictedStep) float64 { return s.Start }),
+		table.NumberColumn("t_end", "%.6f", func(s *PredictedStep) float64 { return s.End }),
 	}
-	for i := range r.Predicted {
-		s := &r.Predicted[i]
-		row := []string{s.Run, strconv.Itoa(s.Step), strconv.FormatFloat(s.Start, 'f', 6, 64), strconv.FormatFloat(s.End, 'f', 6, 64)}
-		for _, v := range s.list() {
-			row = append(row, strconv.FormatInt(v, 10))
-		}
-		if err := out.Write(row); err != nil {
-			return err
-		}
+	for i, name := range stepColumns {
+		columns = append(columns, table.CountColumn(name, func(s *PredictedStep) int { return int(s.list()[i]) }))
 	}
-	return out.Flush()
+	return table.Of(columns, r.Predicted).Write(w, table.CSV)
 }
-
-func cellNumber(v float64) string { return strconv.FormatFloat(v, 'g', 7, 64) }
 
 // readRuns reads what the chosen steps need; it skips and counts runs missing from runs.csv.
 func readRuns(dir, steps string) (runs []*engineRun, unlisted int, err error) {
@@ -321,8 +312,8 @@ func readRuns(dir, steps string) (runs []*engineRun, unlisted int, err error) {
 func readRun(c *cells) *engineRun {
 	run := &engineRun{name: c.text("run"), model: c.text("model"), measured: map[string]float64{}}
 	run.policy = simulate.Policy{
-		Scheduling:  deploy.Scheduling{StepTokens: c.whole("budget"), Sequences: c.whole("max_running")},
-		BlockTokens: blockTokens, Blocks: c.whole("kv_tokens") / blockTokens,
+		Scheduling:  deploy.Scheduling{StepTokens: c.count("budget"), Sequences: c.count("max_running")},
+		BlockTokens: blockTokens, Blocks: c.count("kv_tokens") / blockTokens,
 	}
 	switch policy := c.text("policy"); policy {
 	case "A":
@@ -333,7 +324,7 @@ func readRun(c *cells) *engineRun {
 		c.problem("policy", fmt.Sprintf("%s: prefill first is A, chunks beside decodes are B", document.NotOneOf(policy, []string{"A", "B"})))
 	}
 	if c.text("arrival") == "closed" {
-		run.closed = c.whole("clients")
+		run.closed = c.count("clients")
 	}
 	for _, m := range requestMetrics {
 		if v, ok := c.cellNumber(m.name); ok {
@@ -353,7 +344,7 @@ func readRequests(dir string, find func(*cells) *engineRun) error {
 	}
 	var rows []row
 	err := readTable(dir, "requests.csv", []string{"run", "arrival", "input", "output"}, func(c *cells) {
-		r := row{cells: *c, run: find(c), request: workload.Request{Input: c.whole("input"), Output: c.whole("output")}}
+		r := row{cells: *c, run: find(c), request: workload.Request{Input: c.count("input"), Output: c.count("output")}}
 		r.request.Arrival, _ = c.cellNumber("arrival")
 		r.number, _ = c.cellNumber("req")
 		rows = append(rows, r)
@@ -439,8 +430,8 @@ func (c *cells) cellNumber(name string) (float64, bool) {
 	return v, true
 }
 
-// whole is a number of at least 1 that must be there.
-func (c *cells) whole(name string) int {
+// count is a number of at least 1 that must be there.
+func (c *cells) count(name string) int {
 	v, _ := c.cellNumber(name)
 	if v < 1 || v != math.Trunc(v) || v > 1e12 {
 		c.problem(name, fmt.Sprintf("must be a whole number of at least 1, not %q", c.text(name)))

@@ -13,7 +13,6 @@ import (
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/question"
-	"throughline/plan"
 	"throughline/serving/simulate"
 )
 
@@ -105,12 +104,10 @@ func (t *runTimer) own(model string) (simulate.Times, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := l.Deployment()
-	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}, Pipelined: l.Assumptions.Pipelined}, Batch: plan.Batch{Count: 1, Size: 1}}
-	if l.Shape.IsMoE() {
-		p.Experts, p.SharedPerCard = plan.ExpertSplit{EP: 1, TP: 1, DP: 1}, true
+	d, misses := l.Deploy(&q)
+	if err := document.Join(misses...); err != nil {
+		return nil, err
 	}
-	d.Pools = []deploy.Pool{{Role: deploy.Both, System: l.Decode, Plan: p, Count: 1}}
 	d = engine.Generic.Apply(d)
 	return simulate.NewStepTimes(&d, &d.Pools[0])
 }

@@ -64,7 +64,7 @@ func (t Trial) Serving(ctx context.Context, name string, src io.Reader, q questi
 		p.figures, columns = presentFigures(header)
 		return p.checkHeader(header)
 	}
-	r, err := rawTable(ctx, name, src, check, func(_ []string, cell func(string) string) Row { return p.row(cell) })
+	r, err := predictRows(ctx, name, src, check, func(_ []string, cell func(string) string) Row { return p.row(cell) })
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (p *servingPredictor) cells(cell func(string) string) benchmark.Row {
 			return ""
 		}
 		return said
-	}}
+	}}.Completed()
 }
 
 // row predicts one row.

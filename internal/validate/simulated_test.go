@@ -98,7 +98,7 @@ func readRow(t *testing.T, table string) *servingRun {
 	p := newServingPredictor(t.Context(), question.Default(), Trial{})
 	var out *servingRun
 	check := func(header []string) error { p.figures, _ = presentFigures(header); return p.checkHeader(header) }
-	_, err := rawTable(t.Context(), "mine.csv", strings.NewReader(table), check, func(_ []string, cell func(string) string) Row {
+	_, err := predictRows(t.Context(), "mine.csv", strings.NewReader(table), check, func(_ []string, cell func(string) string) Row {
 		var err error
 		if out, err = p.read(cell); err != nil {
 			t.Fatal(err)

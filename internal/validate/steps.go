@@ -32,7 +32,7 @@ func Steps(ctx context.Context, name string, src io.Reader, base question.Questi
 	}
 	e := point.NewEstimator()
 	base.Beside = filepath.Dir(name)
-	r, err := table(ctx, name, src, measuredStepColumns, func(get func(string) string) Row {
+	r, err := predictTable(ctx, name, src, measuredStepColumns, func(get func(string) string) Row {
 		f := measured(get("time_ms"))
 		if f.Reason == "" {
 			f.Predicted, f.Trusted, f.Reason = stepTime(e, base, get)
@@ -93,7 +93,7 @@ func stepQuestion(q question.Question, get func(string) string) (question.Questi
 	r := reader{get: get}
 	sequences, fresh := r.atLeastOne("sequences_per_rank"), r.atLeastOne("new_tokens_per_rank")
 	gpus, ep := r.atLeastOne("gpus"), r.atLeastOne("ep")
-	cached := r.whole("kv_tokens_per_rank", 0)
+	cached := r.count("kv_tokens_per_rank", 0)
 	q.TP, q.DP, q.EP, q.MoETP, q.Batch = r.atLeastOne("tp"), r.atLeastOne("dp"), ep, gpus/ep, sequences
 	switch {
 	case len(r.problems) > 0:
@@ -133,8 +133,8 @@ type reader struct {
 
 func (r *reader) note(err error) { r.problems = append(r.problems, err) }
 
-// whole is a whole number, or another where the cell is empty. Some tables write it with decimals.
-func (r *reader) whole(column string, otherwise int) int {
+// count is a whole number, or another where the cell is empty. Some tables write it with decimals.
+func (r *reader) count(column string, otherwise int) int {
 	text := r.get(column)
 	if text == "" {
 		return otherwise
@@ -149,7 +149,7 @@ func (r *reader) whole(column string, otherwise int) int {
 
 // atLeastOne is a number that no row can do without.
 func (r *reader) atLeastOne(column string) int {
-	n := r.whole(column, 0)
+	n := r.count(column, 0)
 	if n < 1 && (r.get(column) == "" || r.get(column) == "0") {
 		r.note(fmt.Errorf("%s must be at least 1, not %q", column, r.get(column)))
 	}

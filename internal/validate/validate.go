@@ -47,6 +47,7 @@ type Report struct {
 	Header  []string // of the input, and the columns that were added
 	Figures []string // names of the figures of a row; a single one needs none
 	Rows    []Row
+	Summed  bool // by class, although there is a single figure
 
 	brief []bool // by figure: summed up by class alone; nil: none
 }
@@ -63,9 +64,21 @@ type Summary struct {
 // Summaries are the errors by group, in the order of the table.
 func (r *Report) Summaries() []Summary {
 	out := r.summaries(func(row *Row) string { return row.Group })
-	return slices.DeleteFunc(out, func(s Summary) bool {
+	brief := func(s Summary) bool {
 		i := slices.Index(r.Figures, s.Figure)
 		return i < len(r.brief) && r.brief[i]
+	}
+	timed, rated := map[string]bool{}, map[string]bool{}
+	for _, s := range out {
+		timed[s.Group] = timed[s.Group] || s.Rows > 0 && !brief(s)
+		rated[s.Group] = rated[s.Group] || s.Rows > 0 && brief(s)
+	}
+	// Runs without times of tokens, as offline ones, are told by what they have.
+	return slices.DeleteFunc(out, func(s Summary) bool {
+		if rated[s.Group] && !timed[s.Group] {
+			return s.Rows == 0
+		}
+		return brief(s)
 	})
 }
 
@@ -289,8 +302,8 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	return c.Flush()
 }
 
-// table reads a CSV table with the given columns; its rows are passed on by column name.
-func table(ctx context.Context, name string, src io.Reader, columns []string, row func(get func(column string) string) Row) (*Report, error) {
+// predictTable reads a CSV table with the given columns; its rows are passed on by column name.
+func predictTable(ctx context.Context, name string, src io.Reader, columns []string, row func(get func(column string) string) Row) (*Report, error) {
 	check := func(header []string) error {
 		missing := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return slices.Contains(header, c) })
 		if len(missing) > 0 {
@@ -298,7 +311,7 @@ func table(ctx context.Context, name string, src io.Reader, columns []string, ro
 		}
 		return nil
 	}
-	return rawTable(ctx, name, src, check, func(_ []string, get func(string) string) Row { return row(get) })
+	return predictRows(ctx, name, src, check, func(_ []string, get func(string) string) Row { return row(get) })
 }
 
 func missingColumns(missing, columns []string) error {
@@ -309,8 +322,8 @@ func missingColumns(missing, columns []string) error {
 	return fmt.Errorf("no %s %s; the columns of this kind of table are %s", what, document.QuoteList(missing), strings.Join(columns, ", "))
 }
 
-// rawTable reads a CSV table once check accepts its header, passing rows as cells and by column.
-func rawTable(ctx context.Context, name string, src io.Reader, check func(header []string) error, row func(cells []string, get func(column string) string) Row) (*Report, error) {
+// predictRows reads a CSV table once check accepts its header, passing rows as cells and by column.
+func predictRows(ctx context.Context, name string, src io.Reader, check func(header []string) error, row func(cells []string, get func(column string) string) Row) (*Report, error) {
 	c := csvfile.NewReader(src, csvfile.Kept)
 	header, err := readHeader(c, name)
 	if err != nil {

@@ -142,9 +142,10 @@ func TestDrawnVariants(t *testing.T) {
 		// The request that comes at 0.5 is not in the step that was scheduled at 0, which starts at 1.
 		"a step ahead": {func(p *Policy) { p.StepsAhead = 1 }, []workload.Request{{Input: 4, Output: 4}, {Arrival: 0.5, Input: 4, Output: 1}},
 			"0: 0 decode (0) +4@0, 0 wait, 1 blocks\n1: 1 decode (5), 0 wait, 2 blocks\n2: 1 decode (6) +4@0, 0 wait, 3 blocks\n3: 1 decode (7), 0 wait, 2 blocks\n"},
-		// The engine looks at its first, fourth and seventh step.
-		"polling": {func(p *Policy) { p.PollSteps = 3 }, []workload.Request{{Input: 4, Output: 5}, {Arrival: 0.5, Input: 4, Output: 1}},
-			"0: 0 decode (0) +4@0, 0 wait, 1 blocks\n1: 1 decode (5), 0 wait, 2 blocks\n2: 1 decode (6), 0 wait, 2 blocks\n3: 1 decode (7) +4@0, 0 wait, 3 blocks\n4: 1 decode (8), 0 wait, 2 blocks\n"},
+		// The engine looks behind each prompt, before the steps at 0, 1, 2 and 6, and three steps of decodes later, at 5.
+		"polling": {func(p *Policy) { p.PollSteps = 3 }, []workload.Request{{Input: 4, Output: 7}, {Arrival: 0.5, Input: 4, Output: 1}, {Arrival: 2.5, Input: 4, Output: 1}},
+			"0: 0 decode (0) +4@0, 0 wait, 1 blocks\n1: 1 decode (5) +4@0, 0 wait, 3 blocks\n2: 1 decode (6), 0 wait, 2 blocks\n3: 1 decode (7), 0 wait, 2 blocks\n" +
+				"4: 1 decode (8), 0 wait, 2 blocks\n5: 1 decode (9) +4@0, 0 wait, 4 blocks\n6: 1 decode (10), 0 wait, 3 blocks\n"},
 		// The second prompt waits two steps for others, and then goes alone.
 		"waiting for others": {func(p *Policy) { p.WaitSteps = 2 }, []workload.Request{{Input: 4, Output: 5}, {Arrival: 0.5, Input: 4, Output: 1}},
 			"0: 0 decode (0) +4@0, 0 wait, 1 blocks\n1: 1 decode (5), 1 wait, 2 blocks\n2: 1 decode (6), 1 wait, 2 blocks\n3: 1 decode (7) +4@0, 0 wait, 3 blocks\n4: 1 decode (8), 0 wait, 2 blocks\n"},

@@ -401,16 +401,19 @@ func (r *run) watch(s *server) {
 	}
 }
 
-// poll passes new requests to the schedulers; a step scheduled ahead misses the latest.
+// poll passes new requests to the schedulers; a step scheduled ahead misses the latest. PollSteps
+// counts decode steps alone (python/sglang/srt/managers/scheduler_recv_skipper.py), and a decode
+// pool has heard of its requests before their prefills end.
 func (s *server) poll(t float64) {
-	alone := true
+	alone, prompted := true, false
 	for _, k := range s.ranks {
 		if k.waiting.n > 0 || k.head != none {
 			alone = false
 		}
+		prompted = prompted || len(k.chunks) > 0
 	}
 	s.sincePoll++
-	if !alone && s.sincePoll < s.pool.Policy.PollSteps {
+	if !alone && !prompted && s.pool.Role != deploy.Decode && s.sincePoll < s.pool.Policy.PollSteps {
 		return
 	}
 	s.sincePoll = 0

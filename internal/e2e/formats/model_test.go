@@ -81,8 +81,22 @@ var modelTests = []keyTest{
 	// A state of 4 heads of 2·2, in 4 bytes, instead of a cache.
 	{"attn_type", dense, set{"model.attn_type": `"gated-delta"`}, wants{cacheSpace: 2. * 2 * 64 / GB}},
 	{"attn_type", dense, set{"model.attn_type": `"lightning"`, "model.kv_heads": ``}, wants{cacheSpace: 2. * 2 * 64 / GB}},
+	// Four heads of 3 elements, a state of 2 for each.
+	{"attn_type", dense, set{"model.attn_type": `"mamba2"`, "model.v_head_dim": `3`}, wants{cacheSpace: 2. * 2 * 96 / GB}},
 	// And 2 past inputs of the convolution: queries and keys of 4, values of 8.
 	{"conv_kernel", dense.with("model.attn_type", `"gated-delta"`), set{"model.conv_kernel": `3`}, wants{cacheSpace: 2. * 2 * (64 + 4*2*16) / GB}},
+
+	// Three operations on each of 72 scores.
+	{"attn_softcap", dense, set{"model.attn_softcap": `true`}, wants{attnFlops: 2 * (2000 + 216)}},
+	// The input is projected to 16 of queries, keys and values, 8 of the gate, 4 strengths, and 4 decays or a rank of 3, from which a product
+	// makes 8. With norms, state, gate and output 1728.
+	{"decay_rank", dense.with("model.attn_type", `"gated-delta"`), set{"model.decay_rank": `3`}, wants{attnFlops: 2 * (1728 - 2*2*8*4 + 2*2*8*3 + 2*2*3*8)}},
+	{"gate_rank", dense.with("model.attn_type", `"gated-delta"`), set{"model.gate_rank": `3`}, wants{attnFlops: 2 * (1728 - 2*2*8*8 + 2*2*8*3 + 2*2*3*8)}},
+	// A norm of 2·8 elements behind attention.
+	{"post_norms", dense, set{"model.post_norms": `true`}, wants{attnFlops: 2 * (2000 + 112)}},
+	// Of two layers one has a feed-forward block.
+	{"layers_without_feedforward", dense, set{"model.layers_without_feedforward": `1`}, wants{mlpFlops: 1792}},
+	{"logit_softcap", dense, set{"model.logit_softcap": `true`}, nil},
 
 	// The router has 6 outputs; 6 + 2 + 2 experts are deployed.
 	{"num_experts", experts, set{"model.num_experts": `6`}, wants{mlpFlops: 2 * (1726 - 128 + 192), mlpWeights: 2. * (16 + 48 + 10*96) / GB}},
@@ -107,6 +121,7 @@ var modelTests = []keyTest{
 	{"routed_expert_hidden_size", experts, set{"model.routed_expert_hidden_size": `4`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 128 + 512 + 96 + 32 + 256 + 128 + 32 + 16)}},
 	// 12 instead of 6 tokens in every operator of the experts.
 	{"moe_capacity_factor", experts, set{"model.moe_capacity_factor": `2`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 2*(768+72+24+384+48) + 16)}},
+	{"shared_expert_gate", experts, set{"model.shared_expert_gate": `true`}, nil},
 	{"moe_router_dtype", experts, set{"model.moe_router_dtype": `"float32"`}, nil},
 	// Two streams of 8 elements take the place of a norm, 7·2·8, and of a residual, 2·8, in front of each block: each stream gets shares
 	// of two streams and of a result, 2·2·8·2·3; a product of 16 elements has 2·(2 + 2) results, 2·2·128; what a block reads is
@@ -178,6 +193,9 @@ var mixTests = []keyTest{
 	{"attention_mix[].o_lora_rank", mixed, mix("o_lora_rank", `2`), wants{attnFlops: 2000 + (2000 - 256 + 64 + 64)}},
 	{"attention_mix[].o_groups", mixed.withAll(mix("o_lora_rank", `2`)), mix("o_groups", `2`), wants{attnFlops: 2000 + (2000 - 256 + 64 + 128)}},
 	{"attention_mix[].conv_kernel", mixed.withAll(mix("attn_type", `"gated-delta"`)), mix("conv_kernel", `3`), wants{cacheSpace: 2. * (80 + 64 + 4*2*16) / GB}},
+	{"attention_mix[].attn_softcap", mixed, mix("attn_softcap", `true`), wants{attnFlops: 2000 + (2000 + 216)}},
+	{"attention_mix[].decay_rank", mixed.withAll(mix("attn_type", `"gated-delta"`)), mix("decay_rank", `3`), wants{attnFlops: 2000 + (1728 - 2*2*8*4 + 2*2*8*3 + 2*2*3*8)}},
+	{"attention_mix[].gate_rank", mixed.withAll(mix("attn_type", `"gated-delta"`)), mix("gate_rank", `3`), wants{attnFlops: 2000 + (1728 - 2*2*8*8 + 2*2*8*3 + 2*2*3*8)}},
 	{"attention_mix[].q_lora_rank", mixedLatent, mix("q_lora_rank", `2`), wants{attnFlops: 2000 + 112 + (1840 - 312 + 64 + 28 + 64)}},
 	{"attention_mix[].kv_lora_rank", mixedLatent, mix("kv_lora_rank", `3`), wants{cacheSpace: 2. * 10 * (8 + 3 + 2) / GB}},
 	{"attention_mix[].qk_rope_head_dim", mixedLatent, mix("qk_rope_head_dim", `1`), wants{cacheSpace: 2. * 10 * (8 + 4 + 1) / GB}},

@@ -53,13 +53,16 @@ var (
 // alibaba/InferSim.
 var inferSim = map[kernel.Slot]string{kernel.Prefill: "fa3", kernel.LatentPrefill: "fa3", kernel.Decode: "flashinfer", kernel.LatentDecode: "flashmla"}
 
-// built are the built-in kernels, measured on the chip first and then borrowed from others; the
-// first source with a kind of kernel provides it.
-var built = []struct {
+// chipTables are the sources of the kernels of a chip.
+type chipTables struct {
 	name   string
 	own    []measured
 	others []string
-}{
+}
+
+// built are the built-in kernels, measured on the chip first and then borrowed from others; the
+// first source with a kind of kernel provides it.
+var built = []chipTables{
 	{"H200", []measured{h200PyTorch, h200Fused, h200Engine}, []string{"H100_SXM"}},
 	{"H100_SXM", []measured{h100Engine}, []string{compiledOnH200, "H200"}},
 	{"B200", []measured{b200Engine}, []string{compiledOnH200, "GB200_NVL72"}},
@@ -76,21 +79,12 @@ var built = []struct {
 // over to other chips: engines fuse them alike, and tables of engines lack them.
 const compiledOnH200 = "H200, compiled"
 
-// sustainedShare is the share of isolated kernels' rate that long prefills keep, measured on one
-// H200 (docs/validation/forward.md) and estimated for others. An H20 has a seventh of the tensor
-// rate within 400 W and need not lower its clocks: with 0.9, InferSim's two prefills (Qwen3-8B,
-// Qwen3-30B-A3B) come out 9.0 and 5.2% too slow; with 1, 0.6 and 4.9% too fast.
-const (
-	// Chosen: long prefills on one H200 (docs/validation.md); 2026-11-15.
-	sustainedShare     = 0.9
-	sustainedElsewhere = "; sustained is estimated: as found on the H200"
-	sustainedFully     = "; sustained is estimated: too few operations to lower the clocks"
-)
-
-// unthrottled are chips whose clocks no prefill lowers.
+// sustainedShare is the share of isolated kernels' rate that long prefills keep on an H200, whose
+// 700 W bind there (docs/validation/forward.md). It holds for no other chip: other limits, formats
+// and mixtures of work lower other clocks.
 //
-// Chosen: the two prefills of InferSim on H20; 2026-11-15.
-var unthrottled = []string{"H20_96G"}
+// Chosen: long prefills on one H200 (docs/validation.md); 2026-11-15.
+var sustainedShare = map[string]float64{"H200": 0.9}
 
 // skipped are tables of whole modules, which have no model; exchanges of the older engine on the
 // H200, which are the H100's renamed; and an H20 table of a kernel that, unlike the chip's others,
@@ -163,39 +157,15 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 	}
 	sets[compiledOnH200] = movingOnly(compiled, fused)
 	for _, b := range built {
-		s, err := plain(b.name)
-		if err != nil {
+		if sets[b.name], err = ofOwnTables(b, func(m *measured) (*kernel.Set, error) {
+			if m.title == h200Fused.title {
+				return fused, nil
+			}
+			log(m.title)
+			return fitted(folder, &out, m)
+		}); err != nil {
 			return nil, err
 		}
-		set := &kernel.Set{System: b.name, Peaks: s.Peaks(), Sustained: sustainedShare}
-		var sources []string
-		for i := range b.own {
-			part := fused
-			if b.own[i].title != h200Fused.title {
-				log(b.own[i].title)
-				if part, err = fitted(folder, &out, &b.own[i]); err != nil {
-					return nil, err
-				}
-			}
-			narrowProducts(part, b.own[i].title)
-			set.Fill(part)
-			sources = append(sources, part.Source)
-		}
-		set.Source = strings.Join(sources, "; ")
-		switch {
-		case slices.Contains(unthrottled, b.name):
-			set.Sustained = 1
-			set.Source += sustainedFully
-		case b.name != "H200":
-			set.Source += sustainedElsewhere
-		}
-		if slices.Contains(hopper, b.name) {
-			fp8Latent(set)
-		}
-		if g := set.GroupedGemm["float8"]; g != nil { // DeepGEMM, run after an exchange
-			set.Put(kernel.DispatchedExperts, "float8", g, set.Errors["grouped_gemm.float8"])
-		}
-		sets[b.name] = set
 	}
 	for _, b := range built {
 		set := sets[b.name]
@@ -223,6 +193,33 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 		return nil, err
 	}
 	return append(files, Output{"docs/calibration.md", out.Bytes()}), nil
+}
+
+// ofOwnTables are the kernels of a chip that its own tables have.
+func ofOwnTables(b chipTables, fit func(*measured) (*kernel.Set, error)) (*kernel.Set, error) {
+	s, err := plain(b.name)
+	if err != nil {
+		return nil, err
+	}
+	set := &kernel.Set{System: b.name, Peaks: s.Peaks(), Sustained: sustainedShare[b.name]}
+	var sources []string
+	for i := range b.own {
+		part, err := fit(&b.own[i])
+		if err != nil {
+			return nil, err
+		}
+		narrowProducts(part, b.own[i].title)
+		set.Fill(part)
+		sources = append(sources, part.Source)
+	}
+	set.Source = strings.Join(sources, "; ")
+	if slices.Contains(hopper, b.name) {
+		fp8Latent(set)
+	}
+	if g := set.GroupedGemm["float8"]; g != nil { // DeepGEMM, run after an exchange
+		set.Put(kernel.DispatchedExperts, "float8", g, set.Errors["grouped_gemm.float8"])
+	}
+	return set, nil
 }
 
 // narrowProducts chooses the kernels for 8-bit products with one scale and with block scales.

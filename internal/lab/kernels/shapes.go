@@ -22,21 +22,14 @@ func Shapes(folder string, log func(title string)) ([]Output, error) {
 		if err != nil {
 			return nil, err
 		}
-		seen := map[string]map[shape.Kind]map[shape.Size]bool{}
+		seen := sizesByKernel{}
 		for i := range b.own {
 			log(b.own[i].title)
 			more, err := b.own[i].shapes(folder)
 			if err != nil {
 				return nil, err
 			}
-			for name, kinds := range more {
-				if section, key, _ := strings.Cut(name, "."); set.Kernels.SoftwareOf(section, kernel.PlainKey(key)) == set.Kernels.SoftwareOf(section, key) {
-					name = section + "." + kernel.PlainKey(key) // the default kernel
-				}
-				if seen[name] == nil { // a kernel is fitted to the first that has it
-					seen[name] = kinds
-				}
-			}
+			seen.add(more, set.Kernels)
 		}
 		t := shape.Table{Source: set.Kernels.Source, Families: map[string][]shape.Family{}}
 		for _, name := range slices.Sorted(maps.Keys(seen)) {
@@ -54,6 +47,21 @@ func Shapes(folder string, log func(title string)) ([]Output, error) {
 	return out, nil
 }
 
+// sizesByKernel are the sizes that were measured of each kernel, by kind of shape.
+type sizesByKernel map[string]map[shape.Kind]map[shape.Size]bool
+
+// add adds the kernels of another table. A kernel is fitted to the first that has it.
+func (s sizesByKernel) add(more sizesByKernel, set *kernel.Set) {
+	for name, kinds := range more {
+		if section, key, _ := strings.Cut(name, "."); set.SoftwareOf(section, kernel.PlainKey(key)) == set.SoftwareOf(section, key) {
+			name = section + "." + kernel.PlainKey(key) // the default kernel
+		}
+		if s[name] == nil {
+			s[name] = kinds
+		}
+	}
+}
+
 func builtIn(name string) (*hardware.System, error) {
 	src, ok := hardware.Catalogue.Find(name)
 	if !ok {
@@ -64,7 +72,7 @@ func builtIn(name string) (*hardware.System, error) {
 }
 
 // shapes are those of the rows of tables, by kernel.
-func (m *measured) shapes(folder string) (map[string]map[shape.Kind]map[shape.Size]bool, error) {
+func (m *measured) shapes(folder string) (sizesByKernel, error) {
 	files, err := m.names(folder)
 	if err != nil {
 		return nil, err
@@ -73,7 +81,7 @@ func (m *measured) shapes(folder string) (map[string]map[shape.Kind]map[shape.Si
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string]map[shape.Kind]map[shape.Size]bool{}
+	seen := sizesByKernel{}
 	for i := range rows {
 		r := &rows[i]
 		shaped, ok := calibrate.ShapeOf(r)

@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	"throughline/internal/cli"
 )
 
 // answered is one answer of a drawn deployment.
@@ -142,6 +146,26 @@ func TestAsk(t *testing.T) {
 	}
 	if files[0] != files[1] {
 		t.Error("two runs wrote other bytes")
+	}
+}
+
+// TestEveryTableIsAsked: the totals of each command of validate are among the answers.
+func TestEveryTableIsAsked(t *testing.T) {
+	var help bytes.Buffer
+	if code := cli.Run(t.Context(), []string{"validate", "--help"}, cli.Streams{Out: &help, Err: &help}); code != 0 {
+		t.Fatal(&help)
+	}
+	_, list, _ := strings.Cut(help.String(), "Available Commands:\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	commands := strings.Split(list, "\n")
+	for _, line := range commands {
+		command := strings.Fields(line)[0]
+		if !slices.ContainsFunc(tables, func(args string) bool { return strings.HasPrefix(args, command+" ") }) {
+			t.Errorf("no table is given to validate %s", command)
+		}
+	}
+	if len(commands) < 6 {
+		t.Errorf("only %d commands in %s", len(commands), &help)
 	}
 }
 

@@ -13,19 +13,19 @@ const shared = "../shared/measurements/"
 // tables are the arguments of validate for each table of measurements.
 var tables = []string{
 	"serving " + shared + "silicon/labelled.csv",
-	"published --folder " + shared + "published",
 	"serving " + shared + "silicon/serving.csv",
 	"serving " + shared + "fresh/serving.csv",
 	"ops " + shared + "h200/ops.csv --system H200",
 	"forward " + shared + "h200/forward.csv --system H200",
 	"forward " + shared + "h200/moe/forward.csv --system H200 --assume physical",
+	"steps " + shared + "steps/engine_steps.csv",
 	"requests " + shared + "h200/engine --steps recorded",
 	"requests " + shared + "h200/engine --steps run",
 	"requests " + shared + "h200/engine --steps table",
 	"requests " + shared + "h200/engine --steps own",
 	"ops measure/H200/ops.csv --system H200",
 	"forward measure/H200/forward.csv --system H200",
-	"published internal/validate/published/starts.csv",
+	"published measure/starts.csv",
 }
 
 // others are questions about files of the repository, and commands without a deployment.
@@ -45,9 +45,6 @@ var others = []string{
 	"explain --json --model Llama-3.1-70B --system H200 --tp 8 --seek mem1.GBps --until tpot=10ms",
 }
 
-// figures is a table with the columns of all published figures.
-const figures = "internal/validate/published/starts.csv"
-
 // fixedQuestions returns those about tables and files, and reports absent measurements.
 func fixedQuestions() []question {
 	var out []question
@@ -58,9 +55,6 @@ func fixedQuestions() []question {
 		if _, err := os.Stat(file); err != nil {
 			absent++
 			continue
-		}
-		if words[0] == "published" {
-			file = figures
 		}
 		out = append(out, question{args, func(a *asker) {
 			// Columns of the measurements themselves are no answer.

@@ -89,6 +89,7 @@ func System(t *rapid.T, steps bool) *hardware.System {
 func Attention(t *rapid.T, label string) model.Attention {
 	kind := rapid.SampledFrom([]model.AttentionKind{
 		model.GroupQuery, model.GroupQuery, model.Latent, model.Latent, model.GatedDelta, model.Lightning, model.ShortConv,
+		model.Mamba,
 	}).Draw(t, label)
 	a := model.Attention{Kind: kind, Heads: 8, KVHeads: 4, HeadDim: 16, Gated: rapid.Bool().Draw(t, label+" gate")}
 	some := func(what string, most int) int {
@@ -99,8 +100,13 @@ func Attention(t *rapid.T, label string) model.Attention {
 	}
 	if a.IsLinear() {
 		a.Gated, a.Conv = false, some("convolution", 4)
-		if kind == model.ShortConv {
+		switch kind {
+		case model.ShortConv:
 			a.KVHeads, a.Conv = a.Heads, 3
+		case model.Mamba:
+			a.ValueDim = 8
+		case model.GatedDelta:
+			a.DecayRank, a.GateRank = some("decay rank", 16), some("gate rank", 16)
 		}
 		return a
 	}
@@ -112,6 +118,7 @@ func Attention(t *rapid.T, label string) model.Attention {
 			a.ValueDim = some("value dimension", 16)
 		}
 	}
+	a.ScoreCap = rapid.Bool().Draw(t, label+" caps scores")
 	a.Window, a.Compress = some("window", 100), some("compression", 8)
 	if a.IndexTopK = some("indexer", 40); a.IndexTopK > 0 {
 		a.IndexHeads, a.IndexDim = 4, 8
@@ -127,6 +134,7 @@ func Model(t *rapid.T) (*model.Model, *model.Settings) {
 	m := &model.Model{
 		Name: "drawn", Hidden: 64, Layers: 3, FeedForward: 128, Attention: Attention(t, "attention"),
 		Vocab: 256, Tied: rapid.Bool().Draw(t, "tied"),
+		PostNorms: rapid.Bool().Draw(t, "norms behind blocks"), LogitCap: rapid.Bool().Draw(t, "caps logits"),
 	}
 	if rapid.Bool().Draw(t, "mixed") {
 		m.Layers = rapid.IntRange(4, 7).Draw(t, "layers")
@@ -142,6 +150,9 @@ func Model(t *rapid.T) (*model.Model, *model.Settings) {
 		e.SharedWidth = rapid.SampledFrom([]int{0, 0, 96}).Draw(t, "shared width")
 		e.Hidden = rapid.SampledFrom([]int{0, 0, 16}).Draw(t, "expert hidden")
 		m.FirstDense = rapid.IntRange(0, 2).Draw(t, "leading dense layers")
+	}
+	if m.FirstDense == 0 {
+		m.MixerOnly = rapid.IntRange(0, 2).Draw(t, "layers without a feed-forward block")
 	}
 	return m, &model.Settings{
 		Absorb: rapid.Bool().Draw(t, "absorb"), Flash: rapid.Bool().Draw(t, "flash"),

@@ -79,7 +79,7 @@ func positive(n int) string {
 
 // ToSimulate returns the settings for simulate, whose requests are drawn one by one.
 func (d *Deployment) ToSimulate() Settings {
-	return append(d.AllSettings().Without("batch", "concurrency", "prefix", "prefix-hit", "balance-steps"), d.Simulated...)
+	return append(d.AllSettings().Without("batch", "concurrency", "prefix", "prefix-hit"), d.Simulated...)
 }
 
 // Clients returns those of the question, or those that fill its batches.

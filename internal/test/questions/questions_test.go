@@ -44,7 +44,7 @@ func TestDrawsReachEverything(t *testing.T) {
 				seen[w.Name+" "+w.Value]++
 			}
 		}
-		for _, w := range d.Simulated {
+		for _, w := range d.ToSimulate() {
 			seen["simulate "+w.Name]++
 		}
 		if d.Prefill != nil {
@@ -59,6 +59,7 @@ func TestDrawsReachEverything(t *testing.T) {
 		"step-tokens": 30, "max-running-requests": 30, "poll-steps": 5, "wait-steps": 3, "balance-steps": 3, "captured-batch": 20, "captured-prompts": 10,
 		"attention-backend": 10, "lengths": 10, "random-range-ratio": 10, "prefix": 10, "prefix-hit": 10, "popularity": 5, "cache": 30, "assume reference": 1,
 		"system H200": 10, "system MI300X": 5, "weights nvfp4": 3, "weights int4": 3, "simulate rate": 100, "simulate prefix-cache": 10, "simulate turns": 10,
+		"simulate step-tokens": 30, "simulate poll-steps": 5, "simulate wait-steps": 3, "simulate balance-steps": 3,
 		"pool tbo": 3, "pool sbo": 1, "pool mtp": 3, "pool +": 3,
 	} {
 		if seen[what] < least {

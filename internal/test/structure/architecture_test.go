@@ -22,11 +22,11 @@ type room struct {
 // rooms are all packages, each room knowing only those after it. docs/architecture.md shows them.
 var rooms = []room{
 	{"Commands", "read flags, run one answer, choose a writer", []string{"cmd/throughline", "cmd/lab", "internal/cli"}},
-	{"Laboratory", "choose what is built in by measurements, judge predictions by what was held out", []string{"internal/lab", "internal/lab/kernels"}},
+	{"Laboratory", "choose what is built in by measurements, judge predictions by what was held out", []string{"internal/lab", "internal/lab/kernels", "internal/lab/published"}},
 	{"Library", "question in, answer out, for programs in Go", []string{"."}},
 	{"Servers", "start real servers or stand in for one", []string{"internal/matrix", "internal/emulate"}},
 	{"Output", "tables, files, charts and pages of results", []string{"internal/page", "internal/picture", "internal/workbook", "internal/report"}},
-	{"Evidence", "compare predictions with measurements", []string{"internal/gap", "internal/validate/published", "internal/validate", "internal/benchmark"}},
+	{"Evidence", "compare predictions with measurements", []string{"internal/gap", "internal/validate", "internal/benchmark"}},
 	{"Answers", "one answer for each kind of question", []string{"internal/scenario", "internal/difference", "internal/exchange", "internal/sweep", "internal/advice", "internal/profile", "internal/explain", "internal/point", "internal/result", "internal/rawdata"}},
 	{"Questions", "turn flags, rows and files into a deployment and a load", []string{"internal/question", "internal/jobfile"}},
 	{"Measurement", "measure servers, read tables, fit kernels", []string{"internal/bench", "internal/runs", "internal/fitted", "internal/calibrate", "internal/measurement"}},

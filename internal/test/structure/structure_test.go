@@ -28,7 +28,7 @@ var order = []string{
 	"estimate", "search", "deploy", "engine", "serving", "serving/simulate",
 	// The application.
 	"internal/table", "internal/measurement", "internal/calibrate", "internal/fitted", "internal/jobfile", "internal/bench", "internal/runs", "internal/question", "internal/rawdata", "internal/result", "internal/point", "internal/explain", "internal/profile",
-	"internal/advice", "internal/sweep", "internal/benchmark", "internal/validate", "internal/validate/published", "internal/exchange",
+	"internal/advice", "internal/sweep", "internal/benchmark", "internal/validate", "internal/exchange",
 	"internal/gap",
 	"internal/difference",
 	"internal/scenario",
@@ -38,7 +38,7 @@ var order = []string{
 	"internal/cli",
 	"cmd/throughline",
 	// The laboratory, which nothing of the program knows.
-	"internal/lab/kernels", "internal/lab", "cmd/lab",
+	"internal/lab/kernels", "internal/lab", "internal/lab/published", "cmd/lab",
 }
 
 // belowCommands is packages that no command needs: what it asks for is answered by others.
@@ -266,15 +266,14 @@ func TestNoFlagsInLibraries(t *testing.T) {
 }
 
 // handMade are what builds rows of texts cell by cell: names of packages with what they offer for that.
-var handMade = []string{"report.Grid", "table.Grid", "csv.NewWriter", "csvfile.NewWriter", "excelize.NewFile", "parquet.NewGenericWriter"}
+var handMade = []string{"table.Grid", "csv.NewWriter", "csvfile.NewWriter", "excelize.NewFile", "parquet.NewGenericWriter"}
 
-// madeByHand is how many tables files outside the writer of tables still build themselves. Some carry along rows as they were
-// read; those of validate wait for columns.
+// madeByHand is how many tables files outside the writer of tables still build themselves. They carry along rows as they were
+// read.
 var madeByHand = map[string]int{
 	"internal/csvfile/write.go": 1, "internal/lab/import.go": 1, "internal/point/stream.go": 1, "internal/runs/append.go": 1, "internal/runs/runs.go": 1,
 	"internal/workbook/table.go": 1, "internal/workbook/workbook.go": 1, // where sheets begin
-	"internal/report/grid.go": 1, "internal/validate/published/published.go": 1, "internal/validate/requests.go": 2, "internal/validate/validate.go": 1,
-	"internal/cli/published.go": 9, "internal/cli/validate.go": 8, "internal/cli/validate_requests.go": 2,
+	"internal/validate/validate.go": 1,
 }
 
 // TestTablesHaveOneWriter: a table is columns of internal/table; nobody else builds one of texts, or draws one.
@@ -313,26 +312,21 @@ func TestTablesHaveOneWriter(t *testing.T) {
 // mostLinesOfRun of a command: it reads words, asks for an answer and shows it.
 const mostLinesOfRun = 25
 
-// longRuns are commands that still do more by themselves.
-var longRuns = []string{"published.go", "validate_requests.go"}
-
 // TestThinCommands: what a command does when it runs is short enough to be read at a glance.
 func TestThinCommands(t *testing.T) {
 	for _, f := range files(t) {
 		if f.pkg != "internal/cli" {
 			continue
 		}
-		longest := 0
 		ast.Inspect(f.File, func(n ast.Node) bool {
 			if pair, ok := n.(*ast.KeyValueExpr); ok {
 				if key, ok := pair.Key.(*ast.Ident); ok && key.Name == "RunE" {
-					longest = max(longest, positions.Position(pair.End()).Line-positions.Position(pair.Pos()).Line-1)
+					if lines := positions.Position(pair.End()).Line - positions.Position(pair.Pos()).Line - 1; lines > mostLinesOfRun {
+						t.Errorf("%s: a RunE has %d lines, at most %d are short", f.path, lines, mostLinesOfRun)
+					}
 				}
 			}
 			return true
 		})
-		if exempt := slices.Contains(longRuns, filepath.Base(f.path)); exempt != (longest > mostLinesOfRun) {
-			t.Errorf("%s: the longest RunE has %d lines, at most %d are short; exempt is %t", f.path, longest, mostLinesOfRun, exempt)
-		}
 	}
 }

@@ -1,9 +1,0 @@
-package report
-
-import "throughline/internal/table"
-
-// Grid and Column are a table of texts.
-type (
-	Grid   = table.Grid
-	Column = table.Heading
-)
