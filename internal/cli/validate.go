@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"throughline/hardware"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/picture"
@@ -22,7 +21,7 @@ import (
 
 func newValidate(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "validate ops|forward|steps|serving|published|requests FILE|DIR",
+		Use:   "validate ops|forward|steps|serving|published|requests|power|energy FILE|DIR",
 		Short: "Compare predictions with measurements",
 		Long: `Validate predicts every row of a table of measurements. It prints the mean, median and
 worst error by group and, by what predictions rest on, how often their bands hold the
@@ -39,7 +38,10 @@ median error with its sign.
   serving    runs of a serving engine: model, system, engine, precision, lengths,
              concurrency and parallel sizes, with the TTFT and TPOT of clients
   published  figures that others have printed: throughput, parts of a layer, exchanges
-  requests   recorded runs of an engine, every request and step of them, in a folder`,
+  requests   recorded runs of an engine, every request and step of them, in a folder
+  power      time and energy of kernels and forward passes under power limits: kind, dtype,
+             params, flops, bytes, time_us, joules, limit_w
+  energy     joules per output token of serving runs whose batches were kept full`,
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -57,20 +59,17 @@ type validatedTable struct {
 	example     string // behind the command
 	unit        string // of its figures
 	of          question.Command
-	// Either of them answers the rows: the second on one system, which is read before.
+	// predict is nil for kernels.
 	predict  func(context.Context, string, io.Reader, question.Question) (*validate.Report, error)
-	onSystem func(context.Context, string, io.Reader, *hardware.System, question.Question) (*validate.Report, error)
-	measured bool // the table names no system
+	onSystem bool // all rows are of one system
 	runs     bool // the table may be a result file
 }
 
 var validations = []validatedTable{
 	{name: "ops", files: "FILE.csv", short: "Predict measured kernels", example: "ops.csv --system H200 --out predicted.csv",
-		unit: "µs", of: question.Ops, measured: true, onSystem: func(ctx context.Context, name string, src io.Reader, sys *hardware.System, _ question.Question) (*validate.Report, error) {
-			return validate.Ops(ctx, name, src, sys)
-		}},
+		unit: "µs", of: question.Ops, onSystem: true},
 	{name: "forward", files: "FILE.csv", short: "Predict measured forward passes", example: "forward.csv --system H200 --out predicted.csv",
-		unit: "ms", of: question.Forward, measured: true, predict: validate.Forward},
+		unit: "ms", of: question.Forward, predict: validate.Forward, onSystem: true},
 	{name: "steps", files: "FILE.csv", short: "Predict measured steps of serving engines", example: "steps.csv --out predicted.csv",
 		unit: "ms", of: question.Steps, predict: validate.Steps,
 		long: `Steps predicts every row of a table of single steps of serving engines, as their hosts
@@ -124,7 +123,7 @@ times in s, ms or us. Metrics:
 Throughputs of prefill and decode are those of bare steps. --out writes the table with
 predicted, error_percent and reason.`},
 	{name: "power", files: "FILE.csv", short: "Predict measured time and energy under power limits", example: "power.csv --system H200 --out predicted.csv",
-		unit: "µs, J and W", of: question.Power, measured: true, onSystem: validate.Power,
+		unit: "µs, J and W", of: question.Power, predict: validate.Power, onSystem: true,
 		long: `Power predicts time, joules and watts of every row of a table of loads that ran over and
 over on one GPU, by the block "power" of its system. Columns:
 
@@ -166,7 +165,7 @@ func newValidateTable(s Streams, t *validatedTable) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if t.measured {
+			if t.onSystem {
 				q.System = show.system(s, q.System)
 			}
 			f, err := show.open(args[0], q.System, q.Distribution)
@@ -195,7 +194,7 @@ func (t *validatedTable) report(ctx context.Context, s Streams, name string, f i
 	if err != nil {
 		return nil, err
 	}
-	return t.onSystem(ctx, name, f, sys, q)
+	return validate.Ops(ctx, name, f, sys)
 }
 
 // validation is how predictions against measurements are shown.

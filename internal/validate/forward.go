@@ -24,7 +24,7 @@ func Forward(ctx context.Context, name string, src io.Reader, base question.Ques
 	base.Engine = engine.Generic.Name // a forward pass by itself
 	base.Beside = filepath.Dir(name)
 	probe := base
-	probe.Model, probe.Phase, probe.Batch = "llama_3_8b", question.Decode, 1
+	probe.Model, probe.Phase, probe.Batch = probeModel, question.Decode, 1
 	if _, err := e.Answer(&probe); err != nil {
 		return nil, err
 	}
@@ -40,6 +40,9 @@ func Forward(ctx context.Context, name string, src io.Reader, base question.Ques
 	}
 	return r, err
 }
+
+// probeModel is built in, and small.
+const probeModel = "llama_3_8b"
 
 // forwardTime is the time of one pass in ms, or why there is none.
 func forwardTime(e *point.Estimator, p question.Question, get func(string) string) (ms float64, trusted *estimate.Confidence, reason string) {

@@ -262,7 +262,14 @@ func (r *powerReader) pass(kind, dtype string, given map[string]string) ([]cost.
 
 // Power predicts a table of loads that ran over and over on one chip under power limits: kernels,
 // forward passes, rests. A system without power predicts nothing.
-func Power(ctx context.Context, name string, src io.Reader, s *hardware.System, base question.Question) (*Report, error) {
+func Power(ctx context.Context, name string, src io.Reader, base question.Question) (*Report, error) {
+	probe := base
+	probe.Model = probeModel // what is wrong with the flags is wrong for every row
+	l, err := probe.Read()
+	if err != nil {
+		return nil, err
+	}
+	s := l.Decode
 	reader := newPowerReader(name, s, base)
 	r, err := predictTable(ctx, name, src, powerColumns, func(get func(string) string) Row {
 		row := Row{Group: strings.TrimSpace(get("kind") + " " + get("dtype")), Figures: make([]Figure, 3)}

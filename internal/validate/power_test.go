@@ -21,7 +21,7 @@ func predictPower(t *testing.T, system, rows string) (*validate.Report, [][]stri
 	t.Helper()
 	q := question.DefaultOf(question.Power)
 	q.System = system
-	r, err := validate.Power(context.Background(), "power.csv", strings.NewReader(powerHeader+rows), builtin.System(t, system), q)
+	r, err := validate.Power(context.Background(), "power.csv", strings.NewReader(powerHeader+rows), q)
 	if err != nil {
 		t.Fatal(err)
 	}
