@@ -31,7 +31,7 @@ type part struct {
 
 // parts are all of them.
 var parts = []part{
-	{"decode", 0.2, func(f *deploy.Fit) *float64 { return &f.Decode }, true},
+	{"decode", 0.1, func(f *deploy.Fit) *float64 { return &f.Decode }, true},
 	{"prefill", 0.2, func(f *deploy.Fit) *float64 { return &f.Prefill }, true},
 	{"first-token", 0.03, func(f *deploy.Fit) *float64 { return &f.First }, false},
 	{"first-wave", 3, func(f *deploy.Fit) *float64 { return &f.Wave }, false},
