@@ -148,7 +148,7 @@ func (f *servingFigure) cell(of func(string) string) string {
 	return ""
 }
 
-// full reports whether requests without number arrive together, so that servers are full throughout.
+// full reports whether requests of no stated number arrive together and keep servers full.
 func full(of func(string) string) bool {
 	return strings.HasPrefix(of("arrival"), "all at once") && of("num_prompts") == ""
 }
