@@ -25,6 +25,9 @@ var tables = []string{
 	"requests " + shared + "h200/engine --steps own",
 	"ops measure/H200/ops.csv --system H200",
 	"forward measure/H200/forward.csv --system H200",
+	"power " + shared + "h200/power/power.csv --system H200",
+	"power measure/H200_power/power.csv --system H200",
+	"energy " + shared + "fresh/energy.csv",
 	"published measure/starts.csv",
 }
 
