@@ -1,8 +1,6 @@
 package lab
 
 import (
-	"errors"
-	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -20,10 +18,7 @@ func TestOfflineThroughput(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("predictions of thousands of runs take long under the race detector")
 	}
-	table, err := os.Open("../../../shared/measurements/fresh/serving.csv")
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the measurements are not beside the project")
-	}
+	table, err := os.Open(besideProject(t, "../shared/measurements/fresh/serving.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
