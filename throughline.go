@@ -9,6 +9,7 @@ import (
 	"throughline/internal/advice"
 	"throughline/internal/document"
 	"throughline/internal/explain"
+	"throughline/internal/files"
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/report"
@@ -24,11 +25,19 @@ type Remark = question.Remark
 // Option changes how a question is asked, besides its words.
 type Option func(*question.Query)
 
-func (q Question) ask(read func(question.Command, map[string]string) *question.Query, of question.Command, options []Option) *question.Query {
-	a := read(of, q)
+// WithFiles lets a question open these files by name and no others; nil: none at all. Without it a
+// question may name any file of this machine.
+func WithFiles(contents map[string][]byte) Option {
+	door := files.Held(contents)
+	return func(a *question.Query) { a.In = door }
+}
+
+func (q Question) ask(read func(*question.Query, map[string]string), of question.Command, options []Option) *question.Query {
+	a := question.Asked(files.Machine, of)
 	for _, o := range options {
 		o(a)
 	}
+	read(a, q)
 	return a
 }
 
@@ -40,7 +49,7 @@ type Estimated struct {
 
 // Estimate predicts the deployment that a question fixes.
 func Estimate(ctx context.Context, q Question, options ...Option) (*Estimated, error) {
-	a := q.ask(question.NewFixedQuery, question.Estimate, options)
+	a := q.ask((*question.Query).TakeFixed, question.Estimate, options)
 	a.Wrong = document.Join(a.Wrong, a.Refused())
 	if a.Points != "" {
 		a.Wrong = document.Join(a.Wrong, question.OfSetting("points", errors.New("is a table of questions; ask them one by one")))
@@ -60,13 +69,17 @@ type Explained struct {
 
 // Explain predicts the deployment that a question fixes and explains its time.
 func Explain(ctx context.Context, q Question, options ...Option) (*Explained, error) {
-	why, remarks, err := explain.Ask(q.ask(question.NewFixedQuery, question.Explain, options))
+	asked := q.ask((*question.Query).TakeFixed, question.Explain, options)
+	why, remarks, err := explain.Ask(asked)
+	if err == nil && asked.Replan {
+		err = advice.Seek(ctx, asked, q, why)
+	}
 	return &Explained{why, remarks}, cmp.Or(err, ctx.Err())
 }
 
 // MarshalJSON writes the keys of throughline explain.
 func (e *Explained) MarshalJSON() ([]byte, error) {
-	return json.Marshal(report.ExplainedJSON(e.Answer, e.Why))
+	return json.Marshal(report.ExplainedJSON(e.Explained))
 }
 
 // Plans is a search for deployments and, once run, its result.
@@ -86,7 +99,7 @@ func Plan(ctx context.Context, q Question, options ...Option) (*Plans, error) {
 
 // NewPlans reads the files of a question and prepares its search.
 func NewPlans(q Question, options ...Option) (*Plans, error) {
-	p, remarks, err := advice.Ask(q.ask(question.NewQuery, question.Plan, options))
+	p, remarks, err := advice.Ask(q.ask((*question.Query).Take, question.Plan, options))
 	return &Plans{p, remarks}, err
 }
 
@@ -101,7 +114,7 @@ type Simulation struct {
 
 // NewSimulation reads the files of a question and prepares its deployment and its requests.
 func NewSimulation(q Question, options ...Option) (*Simulation, error) {
-	m, remarks, err := point.NewSimulation(q.ask(question.NewFixedQuery, question.Simulate, options))
+	m, remarks, err := point.NewSimulation(q.ask((*question.Query).TakeFixed, question.Simulate, options))
 	return &Simulation{m, remarks}, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"math/bits"
 	"path"
 	"slices"
@@ -47,6 +48,9 @@ type protocol struct {
 
 //go:embed libraries
 var libraryFiles embed.FS
+
+// Data is the facts of libraries as files.
+func Data() fs.FS { return libraryFiles }
 
 var libraries = func() map[string]*Library {
 	entries, err := libraryFiles.ReadDir("libraries")

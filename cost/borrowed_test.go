@@ -29,14 +29,14 @@ func TestBorrowed(t *testing.T) {
 	sent := operator(op.AttentionAllReduce, kernel.Shape{Group: 2, Moved: 10})
 	sent.Collective, sent.Span, sent.Kernels = hardware.AllReduce, 2, kernel.Uses{{Slot: kernel.AllReduce}}
 
-	plain := pricer(t, set, op.Decode)
+	plain := pricer(t, set)
 	alone, beside, message := plain.unitTime(product), plain.unitTime(residual), plain.Communicate(sent).Time
 
 	s := chip(set)
 	s.Borrowed.Launch = 0.25
 	s.Borrowed.Efficiency[kernel.Products], s.Borrowed.Efficiency[kernel.Elementwise] = 0.5, 0.8
 	s.Borrowed.Efficiency[kernel.Collectives] = 0.4
-	p, err := NewPricer(s, &bf16, &assume.Reference, op.Decode)
+	p, err := NewPricer(s, &bf16, &assume.Reference)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestBorrowed(t *testing.T) {
 		quantise.Kernels = kernel.Uses{{Slot: kernel.Gemm, Role: role}, {Slot: kernel.AddNorm}}
 		for _, launch := range []float64{0, 0.25} {
 			s.Borrowed.Launch = launch
-			if p, err = NewPricer(s, &bf16, &assume.Reference, op.Decode); err != nil {
+			if p, err = NewPricer(s, &bf16, &assume.Reference); err != nil {
 				t.Fatal(err)
 			}
 			near(t, "what a product was measured with", p.unitTime(quantise), launches*launch)
@@ -73,7 +73,7 @@ func TestBandwidthShare(t *testing.T) {
 	product := operator(op.QKV, kernel.Shape{M: 10, N: 20, K: 30, Count: 1})
 	s := chip(set)
 	s.Borrowed.Efficiency[kernel.Products], s.Borrowed.Memory = 0.5, 0.25
-	p, err := NewPricer(s, &bf16, &assume.Reference, op.Decode)
+	p, err := NewPricer(s, &bf16, &assume.Reference)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,11 +93,11 @@ func TestEngineAllReduce(t *testing.T) {
 		sent.Collective, sent.Span, sent.Kernels = c.collective, 2, kernel.Uses{{Slot: slot}}
 		precision := bf16
 		precision.AllReduce = 2
-		p, err := NewPricer(chip(set), &precision, &assume.Reference, op.Decode)
+		p, err := NewPricer(chip(set), &precision, &assume.Reference)
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, "of this engine", p.Communicate(sent).Time, pricer(t, set, op.Decode).Communicate(sent).Time+c.longer)
+		near(t, "of this engine", p.Communicate(sent).Time, pricer(t, set).Communicate(sent).Time+c.longer)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestModuleRates(t *testing.T) {
 	prec := plan.Precision{Weight: 1, Activation: 1, Cache: 2, Comm: 2, MatrixType: "float8", AttentionType: "bfloat16", VectorType: "bfloat16"}
 	prec.Modules[model.ExpertModule] = plan.Product{Weight: 0.5625, Activation: 2, Type: "bfloat16", Stored: "int4"}
 	prec.Modules[model.EndModule] = plan.Product{Weight: 2, Activation: 2, Type: "bfloat16"}
-	p, err := NewPricer(s, &prec, &assume.Reference, op.Decode)
+	p, err := NewPricer(s, &prec, &assume.Reference)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestModuleRates(t *testing.T) {
 		t.Errorf("a product in 8 bits takes %g s, one in 16 %g", a, b)
 	}
 	prec.Modules[model.ExpertModule].Type = "int2"
-	if _, err := NewPricer(s, &prec, &assume.Reference, op.Decode); err == nil {
+	if _, err := NewPricer(s, &prec, &assume.Reference); err == nil {
 		t.Error("takes a type that the chip does not have")
 	}
 }
@@ -155,7 +155,7 @@ func TestWeightOnly(t *testing.T) {
 	prec := plan.Precision{Weight: 0.5, Activation: 1, Cache: 2, Comm: 2, MatrixType: "float8", AttentionType: "bfloat16", VectorType: "bfloat16"}
 	prec.Modules[model.ExpertModule] = plan.Product{Weight: 0.5625, Activation: 2, Type: "bfloat16", Stored: "int4"}
 	prec.Modules[model.EndModule] = plan.Product{Weight: 2, Activation: 2, Type: "bfloat16"}
-	p, err := NewPricer(s, &prec, &assume.Reference, op.Decode)
+	p, err := NewPricer(s, &prec, &assume.Reference)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ func (p *Pricer) Products(ops []op.Op) float64 {
 	var t float64
 	for i := range ops {
 		if o := &ops[i]; o.Class == op.Linear {
-			t += o.Repeat * p.unitTime(o)
+			t += o.Repeat * p.Time(o)
 		}
 	}
 	return t
@@ -15,8 +15,8 @@ func (p *Pricer) Products(ops []op.Op) float64 {
 
 // Computing is the time of operators but communication. This is the inner loop of every search.
 func (p *Pricer) Computing(ops []op.Op) float64 {
-	if p.eager != nil {
-		return p.computingEagerly(ops)
+	if p.eager != nil || p.longer > 0 {
+		return p.computingOneByOne(ops)
 	}
 	var t float64
 	if k := &p.kernels; k.set != nil {

@@ -19,7 +19,7 @@ func builtIn(t *testing.T, phase op.Phase, visit func(name string, s *hardware.S
 	for _, name := range hardware.Catalogue.Names() {
 		s := builtin.System(t, name)
 		prec := plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: s.MatrixTypes()[0], AttentionType: s.MatrixTypes()[0], VectorType: s.VectorTypes()[0]}
-		p, err := NewPricer(s, &prec, &assume.Physical, phase)
+		p, err := NewPricer(s, &prec, &assume.Physical)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +30,7 @@ func builtIn(t *testing.T, phase op.Phase, visit func(name string, s *hardware.S
 // TestLatencyOfLargerGroups: an all-reduce in groups that nobody measured takes longer for every doubling by what the last measured one added to a
 // small message: over 32 GB200 7 to 8 µs, where NVIDIA prints 6.3 (developer.nvidia.com/blog, NCCL 2.27), and not what 4 take.
 func TestLatencyOfLargerGroups(t *testing.T) {
-	p, err := NewPricer(builtin.System(t, "GB200_NVL72"), &bf16, &assume.Physical, op.Decode)
+	p, err := NewPricer(builtin.System(t, "GB200_NVL72"), &bf16, &assume.Physical)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestAcrossIsNeverCheaper(t *testing.T) {
 func TestSmallAcrossNodes(t *testing.T) {
 	for _, name := range []string{"H100_SXM", "H200", "H800", "H20_96G", "B200", "A100_SXM"} {
 		s := builtin.System(t, name)
-		p, err := NewPricer(s, &bf16, &assume.Physical, op.Decode)
+		p, err := NewPricer(s, &bf16, &assume.Physical)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestSmallAcrossNodes(t *testing.T) {
 	}
 	// What was measured elsewhere: 16 nodes of 4 H100 (Kestrel) 48 to 61 µs, 1 GB over 4 nodes of 8 H100 331 GB/s of bus
 	// bandwidth (Voltage Park): 2 · 31/32 GB at that.
-	p, err := NewPricer(builtin.System(t, "H100_SXM"), &bf16, &assume.Physical, op.Decode)
+	p, err := NewPricer(builtin.System(t, "H100_SXM"), &bf16, &assume.Physical)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestSmallAcrossNodes(t *testing.T) {
 
 // TestStraddling: groups of 6 on nodes of 8 cross their borders, unless there is one group only.
 func TestStraddling(t *testing.T) {
-	p, err := NewPricer(builtin.System(t, "H100_SXM"), &bf16, &assume.Physical, op.Prefill)
+	p, err := NewPricer(builtin.System(t, "H100_SXM"), &bf16, &assume.Physical)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,14 +217,14 @@ func TestPublishedExchanges(t *testing.T) {
 		{"H100_SXM", kernel.DispatchNormal, 32, 7300, 1}, {"H100_SXM", kernel.CombineNormal, 32, 14300, 1},
 		{"H200", kernel.DispatchNormal, 8, 500, 320}, {"H200", kernel.CombineNormal, 8, 973, 319},
 	} {
-		phase, tokens := op.Prefill, 4096.0
+		tokens := 4096.0
 		if c.gbps == 0 {
-			phase, tokens = op.Decode, 128
+			tokens = 128
 		}
 		if c.system == "H100_SXM" {
 			tokens = 16384
 		}
-		p, err := NewPricer(builtin.System(t, c.system), &bf16, &assume.Physical, phase)
+		p, err := NewPricer(builtin.System(t, c.system), &bf16, &assume.Physical)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,7 +299,7 @@ func TestPeerToPeer(t *testing.T) {
 		small    float64 // µs of 8 kB at least
 		level    Level
 	}{{"L40S", 1.3, 1.8, 10, Measured}, {"L40S_P2P", 15, 21, 20, Estimated}, {"RTX_PRO_6000", 30, 41, 20, Estimated}} {
-		p, err := NewPricer(builtin.System(t, c.system), &bf16, &assume.Physical, op.Decode)
+		p, err := NewPricer(builtin.System(t, c.system), &bf16, &assume.Physical)
 		if err != nil {
 			t.Fatal(err)
 		}

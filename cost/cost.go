@@ -55,13 +55,12 @@ const (
 	peakPlaces   = 8
 )
 
-// Pricer prices operators on one system, at one precision, in steps of one phase: prefill runs at
-// other clocks. It is built once and used for many plans and variants of the system.
+// Pricer prices operators on one system, at one precision. It is built once and used for many plans
+// and variants of the system.
 type Pricer struct {
 	own    *bool // whether its kernels were measured on the system, once computed
 	prec   plan.Precision
 	assume *assume.Assumptions
-	phase  op.Phase
 	system *hardware.System
 
 	net network
@@ -72,6 +71,7 @@ type Pricer struct {
 	// sum: compute and memory time add up instead of overlapping.
 	sum     bool
 	kernels kernels
+	launch  float64 // seconds that an operator takes besides, in an engine's own kernels
 
 	slowed op.Op // the last slowed exchange, as one of more tokens
 	// tile is the seconds of an index tile per entry and element on one multiprocessor; 0: unknown.
@@ -87,15 +87,23 @@ type Pricer struct {
 	shapes [model.ModuleCount][op.UnitCount]hardware.ShapeTable
 	vector hardware.SizeTable
 	memory hardware.SizeTable
+
+	clocked
 }
 
 // NewPricer prepares a system for pricing. It fails when the system lacks a number type.
-func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions, phase op.Phase) (*Pricer, error) {
-	p := &Pricer{prec: *prec, assume: as, phase: phase}
+func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions) (*Pricer, error) {
+	p := &Pricer{prec: *prec, assume: as}
 	if err := p.On(s); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// peaks are rates of a chip for a deployment, in units of a system file; 0: it has none.
+type peaks struct {
+	product                        [model.ModuleCount]float64
+	attention, vector, index, full float64
 }
 
 // On moves the pricer to another system, or to changed numbers, in a fraction of a microsecond
@@ -103,13 +111,20 @@ func NewPricer(s *hardware.System, prec *plan.Precision, as *assume.Assumptions,
 func (p *Pricer) On(s *hardware.System) error {
 	prec, as := &p.prec, p.assume
 	var matrix [model.ModuleCount]hardware.MatrixEngine
+	var peaks peaks
+	last := ""
 	for m := range matrix {
-		numberType := prec.Of(model.Module(m)).Type
-		rate, ok := s.Matrix[numberType]
-		if !ok {
-			return fmt.Errorf("%s has no matrix rate for %s", s.Name, numberType)
+		numberType := p.product(model.Module(m))
+		if numberType != last || m == 0 { // modules mostly have one type
+			rate, ok := s.Matrix[numberType]
+			if !ok {
+				return fmt.Errorf("%s has no matrix rate for %s", s.Name, numberType)
+			}
+			matrix[m], last = rate, numberType
+		} else {
+			matrix[m] = matrix[m-1]
 		}
-		matrix[m] = rate
+		peaks.product[m] = matrix[m].TFlops
 	}
 	attention, ok := s.Matrix[prec.AttentionType]
 	if !ok {
@@ -124,14 +139,16 @@ func (p *Pricer) On(s *hardware.System) error {
 		index = attention
 	}
 	full, ok := s.Matrix[fullType]
+	peaks.attention, peaks.vector, peaks.index, peaks.full = attention.TFlops, vector.TFlops, index.TFlops, full.TFlops
 	if !ok {
 		full = attention
 	}
 	p.system, p.own = s, nil
+	p.clocked.on(p, &peaks)
 	p.anew = p.newMemoryOf(s)
 	p.net.on(s, as.BytesPerGB)
-	p.kernels.on(s, prec, as.Engine, p.phase)
-	p.sum = s.Mode == hardware.NoOverlap
+	p.kernels.on(s, prec, as.Engine, &peaks)
+	p.sum, p.launch = s.Mode == hardware.NoOverlap || prec.HasOwn(), prec.Own.Launch
 	p.vector, p.memory = vector.Efficiency, s.Memory.Efficiency
 	p.tile, p.units, p.depths = 0, float64(s.Units), depthsOn(s.Generation)
 	if s.Indexing > 0 {
@@ -142,18 +159,17 @@ func (p *Pricer) On(s *hardware.System) error {
 		p.shapes[m] = [op.UnitCount]hardware.ShapeTable{op.MatrixUnit: matrix[m].Efficiency, op.AttentionMatrixUnit: attention.Efficiency, op.IndexUnit: index.Efficiency, op.WideUnit: full.Efficiency}
 		p.stepped = p.stepped || len(matrix[m].Efficiency) > 1
 	}
-	compute, bandwidth := s.Kept(p.phase == op.Prefill)
-	rate := func(tflops, share float64) float64 { return 1 / (tflops * as.FlopsPerTFlop * share * compute) }
+	rate := func(tflops, share float64) float64 { return 1 / (tflops * as.FlopsPerTFlop * share) }
 	for m := range matrix {
 		p.perFlop[m] = [unitPlaces]float64{
-			op.MatrixUnit:          rate(matrix[m].TFlops, matrix[m].Calibration),
-			op.AttentionMatrixUnit: rate(attention.TFlops, attention.Calibration),
+			op.MatrixUnit:          rate(matrix[m].TFlops, prec.ProductShare(model.Module(m), matrix[m].Calibration)),
+			op.AttentionMatrixUnit: rate(attention.TFlops, prec.AttentionShare(attention.Calibration)),
 			op.VectorUnit:          rate(vector.TFlops, vector.Calibration),
 			op.IndexUnit:           rate(index.TFlops, index.Calibration),
 			op.WideUnit:            rate(full.TFlops, full.Calibration),
 		}
 	}
-	perByte := 1 / (s.Memory.GBps * as.BytesPerGB * s.Memory.Calibration * bandwidth)
+	perByte := 1 / (s.Memory.GBps * as.BytesPerGB * prec.MemoryShare(s.Memory.Calibration))
 	if !p.stepped {
 		// Tables of one row are constants, and belong to the rates.
 		for m := range matrix {
@@ -165,6 +181,12 @@ func (p *Pricer) On(s *hardware.System) error {
 		}
 		perByte /= s.Memory.Efficiency[0].Efficiency
 	}
+	p.reads(s, perByte)
+	return nil
+}
+
+// reads takes over how fast the classes of operators read memory.
+func (p *Pricer) reads(s *hardware.System, perByte float64) {
 	for phase := range p.traffic {
 		prefill := op.Phase(phase) == op.Prefill
 		for c := range p.traffic[phase] {
@@ -176,7 +198,6 @@ func (p *Pricer) On(s *hardware.System) error {
 			p.traffic[phase][c] = t
 		}
 	}
-	return nil
 }
 
 // Price prices one operator.
@@ -188,8 +209,8 @@ func (p *Pricer) Price(o *op.Op) Cost {
 		c.Busy, c.Sent = p.communicate(o)
 		return c
 	}
-	c := Cost{Compute: compute, Memory: memory}
-	if memory > compute {
+	c := Cost{Compute: compute * (1 + p.longer), Memory: memory}
+	if memory > c.Compute {
 		c.Bound = Memory
 	}
 	c.Time = p.Time(o)
@@ -198,9 +219,10 @@ func (p *Pricer) Price(o *op.Op) Cost {
 
 // Time is how long an operator that computes occupies its unit.
 func (p *Pricer) Time(o *op.Op) float64 {
-	t := p.unitTime(o)
-	if p.eager != nil {
-		t += p.eagerly(o)
+	t := p.Full(o)
+	if p.longer > 0 {
+		e := p.Effort(o)
+		t += p.longer * e.Clocked
 	}
 	return t
 }
@@ -208,7 +230,7 @@ func (p *Pricer) Time(o *op.Op) float64 {
 // unitTime is the same without what a framework adds.
 func (p *Pricer) unitTime(o *op.Op) float64 {
 	if p.kernels.set == nil {
-		return p.roofline(o, 0)
+		return p.roofline(o, p.launch*o.Launches())
 	}
 	return p.calibrated(o)
 }
@@ -251,7 +273,7 @@ func (p *Pricer) sides(o *op.Op) (compute, memory float64) {
 		compute = p.scored(o)
 	}
 	if o.Count > 0 && (o.Kind == op.IndexSelect || o.Kind == op.IndexPlaces) {
-		compute = picking(o)
+		compute = picking(o, p.units)
 	}
 	memory = (o.Weights+o.Activations)*t.perByte + o.Cache*t.perCache
 	return compute, memory

@@ -42,11 +42,11 @@ func (p *Pricer) eagerly(o *op.Op) float64 {
 	return t
 }
 
-// computingEagerly is Computing with what a framework adds.
-func (p *Pricer) computingEagerly(ops []op.Op) (t float64) {
+// computingOneByOne is Computing with what a framework adds, and at any clock.
+func (p *Pricer) computingOneByOne(ops []op.Op) (t float64) {
 	for i := range ops {
 		if o := &ops[i]; o.Class != op.Comm {
-			t += o.Repeat * (p.unitTime(o) + p.eagerly(o))
+			t += o.Repeat * p.Time(o)
 		}
 	}
 	return t

@@ -31,7 +31,7 @@ func plainChip() *hardware.System {
 func pricerOn(t *testing.T, s *hardware.System) *cost.Pricer {
 	t.Helper()
 	precision := plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
-	p, err := cost.NewPricer(s, &precision, &assume.Physical, op.Decode)
+	p, err := cost.NewPricer(s, &precision, &assume.Physical)
 	if err != nil {
 		t.Fatal(err)
 	}

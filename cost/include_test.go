@@ -43,11 +43,11 @@ func TestIncluded(t *testing.T) {
 	} {
 		o := operator(c.kind, kernel.Shape{Rows: 1, Moved: 1e9})
 		o.Kernels, o.Repeat = c.kernels, 1
-		near(t, c.with+", alone", pricer(t, set(), op.Decode).Price(o).Time, c.latency+1)
-		near(t, c.with+", included", pricer(t, set(c.with), op.Decode).Price(o).Time, 0)
+		near(t, c.with+", alone", pricer(t, set()).Price(o).Time, c.latency+1)
+		near(t, c.with+", included", pricer(t, set(c.with)).Price(o).Time, 0)
 		for _, other := range kernel.Includes() {
 			if other != c.with {
-				near(t, c.with+" beside "+other, pricer(t, set(other), op.Decode).Price(o).Time, c.latency+1)
+				near(t, c.with+" beside "+other, pricer(t, set(other)).Price(o).Time, c.latency+1)
 			}
 		}
 	}
@@ -57,16 +57,16 @@ func TestIncluded(t *testing.T) {
 	quantise.Repeat, product.Repeat = 1, 1
 	alone := 1 + 2*12000e-12 + 2*2200e-9
 	block := []op.Op{*quantise, *product}
-	near(t, "a block", pricer(t, set(), op.Decode).Computing(block), 2+1+alone)
-	near(t, "a block in one", pricer(t, set("quantise"), op.Decode).Computing(block), alone)
+	near(t, "a block", pricer(t, set()).Computing(block), 2+1+alone)
+	near(t, "a block in one", pricer(t, set("quantise")).Computing(block), alone)
 	set3 := func(with ...string) *kernel.Set { // a product of 3 s and more
 		s := set(with...)
 		s.Gemm["bfloat16"].Latency = 3
 		return s
 	}
 	product.Kernels[0].Role = kernel.Bare
-	near(t, "a bare product", pricer(t, set3("quantise"), op.Decode).Price(product).Time, alone+2-(2+300*(3+1./32)*1e-9))
-	near(t, "one that was measured bare", pricer(t, set3(), op.Decode).Price(product).Time, alone+2)
+	near(t, "a bare product", pricer(t, set3("quantise")).Price(product).Time, alone+2-(2+300*(3+1./32)*1e-9))
+	near(t, "one that was measured bare", pricer(t, set3()).Price(product).Time, alone+2)
 }
 
 // TestIncludedInAll: of two kernels for experts the faster counts, so that routing is only within them where it is in both.
@@ -83,7 +83,7 @@ func TestIncludedInAll(t *testing.T) {
 			Experts:     map[string]*kernel.GroupedModel{"bfloat16": {Base: with}, "bfloat16" + kernel.Tuned: {Base: c.tuned}},
 			Elementwise: map[string]*kernel.Curve{"topk": {Latency: 3, Memory: kernel.Flat(1)}},
 		}
-		near(t, "routing", pricer(t, set, op.Decode).Price(o).Time, c.want)
+		near(t, "routing", pricer(t, set).Price(o).Time, c.want)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestLibraryIsBare(t *testing.T) {
 	o := operator(op.QuantiseInput, kernel.Shape{Moved: 1e9})
 	for _, library := range []bool{false, true} {
 		prec.Library = library
-		p, err := NewPricer(s, &prec, &assume.Reference, op.Decode)
+		p, err := NewPricer(s, &prec, &assume.Reference)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,11 +141,11 @@ func TestNothingIsSlower(t *testing.T) {
 				var step op.Step
 				l.Add(&step, &op.Group{Phase: phase, Sequences: 8, New: 1, Context: 1000, Ends: true})
 				l.Stage(&p, &step, &list)
-				one, err := NewPricer(s, &prec, &assume.Physical, phase)
+				one, err := NewPricer(s, &prec, &assume.Physical)
 				if err != nil {
 					t.Fatal(err)
 				}
-				other, err := NewPricer(&apart, &prec, &assume.Physical, phase)
+				other, err := NewPricer(&apart, &prec, &assume.Physical)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -45,9 +45,9 @@ type kernels struct {
 }
 
 // on takes the kernels of a system at its peaks; only other sets or number types are bound anew.
-func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phase op.Phase) {
+func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, peaks *peaks) {
 	set := s.Kernels
-	if set == nil {
+	if set == nil || prec.HasOwn() {
 		k.set = nil
 		return
 	}
@@ -56,14 +56,9 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 		k.set, k.wide, k.weightOnly = set, wide, s.Borrowed.WeightOnly
 		k.bind(prec, engine)
 	}
-	// On the chip measured, clocks are lower through a long prefill, which memory does not feel.
-	sustained, bandwidth := s.Kept(phase == op.Prefill)
-	if phase == op.Prefill && set.Sustained > 0 && set.System == s.Name {
-		sustained *= set.Sustained
-	}
-	perByte := 1 / (s.Memory.GBps * bytesPerGB * bandwidth)
-	pace := func(numberType string, kind kernel.Kind) kernel.Pace {
-		return kernel.Pace{Flop: 1 / (s.Matrix[numberType].TFlops * flopsPerTFlop * sustained), Byte: perByte * s.Borrowed.BytePace(kind)}
+	perByte := 1 / (s.Memory.GBps * bytesPerGB)
+	pace := func(tflops float64, kind kernel.Kind) kernel.Pace {
+		return kernel.Pace{Flop: 1 / (tflops * flopsPerTFlop), Byte: perByte * s.Borrowed.BytePace(kind)}
 	}
 	k.borrow(&s.Borrowed)
 	k.differ = k.slower || k.library != [modulePlaces]kernel.Timing{} || k.blockKernels != [modulePlaces]plan.Kernels{}
@@ -71,18 +66,18 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, phas
 	outside := &s.Networks[min(1, len(s.Networks)-1)]
 	paces := [peakPlaces]kernel.Pace{
 		kernel.MemoryPeak:    {Byte: perByte},
-		kernel.AttentionPeak: pace(prec.AttentionType, kernel.Attention),
+		kernel.AttentionPeak: pace(peaks.attention, kernel.Attention),
 		kernel.LinkPeak:      {Byte: 1 / (s.Networks[0].Bandwidth * bytesPerGB), Far: 1 / (outside.Bandwidth * bytesPerGB)},
 	}
 	if wide != "" {
-		paces[kernel.WidePeak] = pace(wide, kernel.Products)
+		paces[kernel.WidePeak] = pace(s.Matrix[wide].TFlops, kernel.Products)
 	}
 	for m := range model.ModuleCount {
 		kind := kernel.Products
 		if m == model.ExpertModule {
 			kind = kernel.ExpertProducts
 		}
-		paces[kernel.MatrixPeak] = pace(prec.Of(m).Type, kind)
+		paces[kernel.MatrixPeak] = pace(peaks.product[m], kind)
 		k.paces[m] = paces
 	}
 }

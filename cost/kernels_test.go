@@ -39,14 +39,14 @@ func chip(set *kernel.Set) *hardware.System {
 
 var bf16 = plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
 
-func pricer(t *testing.T, set *kernel.Set, phase op.Phase) *Pricer {
+func pricer(t *testing.T, set *kernel.Set) *Pricer {
 	t.Helper()
-	return pricerOf(t, set, phase, bf16)
+	return pricerOf(t, set, bf16)
 }
 
-func pricerOf(t *testing.T, set *kernel.Set, phase op.Phase, prec plan.Precision) *Pricer {
+func pricerOf(t *testing.T, set *kernel.Set, prec plan.Precision) *Pricer {
 	t.Helper()
-	p, err := NewPricer(chip(set), &prec, &assume.Reference, phase)
+	p, err := NewPricer(chip(set), &prec, &assume.Reference)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,25 +69,22 @@ func operator(k op.Kind, s kernel.Shape) *op.Op {
 var slow = kernel.Base{Latency: 1, Norm: 1, Compute: kernel.Flat(2), Memory: kernel.Flat(2)}
 
 // TestProducts: 2·10·20·30 operations of 1e-12 s; 10·30 and 10·20 activations and 20·30 weights of 2 bytes of 1e-9 s. Units
-// are decimal whatever the preset takes a T and a GB for. In a prefill at half of the clocks operations take twice as long.
+// are decimal whatever the preset takes a T and a GB for.
 func TestProducts(t *testing.T) {
 	here := kernel.Surface{Axes: [][]float64{{10}, {20}, {30}}, Slowdown: []float64{2}}
-	set := &kernel.Set{System: "chip", Sustained: 0.5, Gemm: map[string]*kernel.GemmModel{"bfloat16": {
+	set := &kernel.Set{System: "chip", Gemm: map[string]*kernel.GemmModel{"bfloat16": {
 		Base: kernel.Base{Latency: 1, Norm: 1, Compute: here, Memory: here}, Weight: 2, Input: 2, Output: 2,
 	}}}
 	o := operator(op.QKV, kernel.Shape{M: 10, N: 20, K: 30, Count: 1})
 	want := 1 + 2*12000e-12 + 2*2200e-9
-	near(t, "a product", pricer(t, set, op.Decode).Price(o).Time, want)
-	near(t, "in a prefill", pricer(t, set, op.Prefill).Price(o).Time, want+2*12000e-12)
-	set.System = "another"
-	near(t, "on a chip that borrows the kernels", pricer(t, set, op.Prefill).Price(o).Time, want)
+	near(t, "a product", pricer(t, set).Price(o).Time, want)
 }
 
 // TestPrompts: attention of 8 tokens of each of 3 sequences, 2 heads of width 4. A token sees half of the prompt and itself,
 // 4.5 on average: 8·4 pairs after 0 tokens. Through a window of 2 it is 12 prompts of 4 tokens, of 4·2 pairs each.
 func TestPrompts(t *testing.T) {
 	set := &kernel.Set{Prefill: map[string]*kernel.PrefillAttention{"bfloat16": {Base: slow, Element: 2}}}
-	p := pricer(t, set, op.Prefill)
+	p := pricer(t, set)
 	prompt := func(seen float64) *op.Op {
 		return &op.Op{Kind: op.FusedAttention, Class: op.BMM, Kernels: kernel.Uses{{Slot: kernel.Prefill}},
 			Shape: kernel.Shape{Count: 3, Heads: 2, KVHeads: 1, M: 24, N: seen, K: 4, Value: 4}}
@@ -102,7 +99,7 @@ func TestMeasuredCollectives(t *testing.T) {
 	one := func(latency, slowdown float64) *kernel.CollectiveModel {
 		return &kernel.CollectiveModel{Latency: latency, Share: 1, Memory: kernel.Flat(slowdown)}
 	}
-	p := pricer(t, &kernel.Set{Collective: map[string]*kernel.CollectiveModel{"all_reduce": one(3, 1), "all_reduce_custom": one(1, 4)}}, op.Decode)
+	p := pricer(t, &kernel.Set{Collective: map[string]*kernel.CollectiveModel{"all_reduce": one(3, 1), "all_reduce_custom": one(1, 4)}})
 	sum := func(bytes float64, span int32) float64 {
 		return p.Price(&op.Op{Kind: op.MLPAllReduce, Class: op.Comm, Kernels: kernel.Uses{{Slot: kernel.AllReduce}}, Collective: hardware.AllReduce, Span: span, Shape: kernel.Shape{Group: 4, Moved: bytes}}).Time
 	}
@@ -124,7 +121,7 @@ func TestLargerGroups(t *testing.T) {
 	for i := range s.Networks {
 		s.Networks[i].Ops[hardware.AllReduce] = hardware.CollectiveRate{Scale: 2, Offset: -1, Lowest: 1}
 	}
-	p, err := NewPricer(s, &bf16, &assume.Reference, op.Decode)
+	p, err := NewPricer(s, &bf16, &assume.Reference)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +143,7 @@ func TestSixteenBits(t *testing.T) {
 	}}}
 	s := chip(set)
 	s.Matrix["float16"] = s.Matrix["bfloat16"]
-	p, err := NewPricer(s, &half, &assume.Reference, op.Decode)
+	p, err := NewPricer(s, &half, &assume.Reference)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +160,7 @@ func TestSeveralMatrices(t *testing.T) {
 		Base: kernel.Base{Latency: 1, Norm: 1, Compute: here, Memory: here}, Weight: 2, Input: 2, Output: 2,
 	}}}
 	o := operator(op.OutputDown, kernel.Shape{M: 10, N: 20, K: 30, Count: 4})
-	near(t, "four products", pricer(t, set, op.Decode).Price(o).Time, 1+2*48000e-12+2*1e-9*2*(10*80+10*30+80*30))
+	near(t, "four products", pricer(t, set).Price(o).Time, 1+2*48000e-12+2*1e-9*2*(10*80+10*30+80*30))
 }
 
 // TestExchanges: 10 tokens of 8 elements, measured with one byte and sent with two, each to 2 of 4 experts on as many
@@ -174,7 +171,7 @@ func TestExchanges(t *testing.T) {
 	level := kernel.ExchangeLevel{Nodes: 1, Latency: 1, Memory: kernel.Flat(2)}
 	p := pricer(t, &kernel.Set{Exchange: map[string]*kernel.ExchangeModel{
 		"dispatch_low_latency": {Element: 1, Direct: true, Levels: []kernel.ExchangeLevel{level}},
-	}}, op.Decode)
+	}})
 	o := op.Op{Kind: op.Dispatch, Class: op.Comm, Kernels: kernel.Uses{{Slot: kernel.DispatchLowLatency}, {Slot: kernel.AllToAll}},
 		Collective: hardware.AllToAll, Span: 4, Shape: kernel.Shape{M: 10, N: 2, K: 8, Group: 4, Experts: 4, Moved: 1 << 30}}
 	near(t, "dispatch", p.Price(&o).Time, 1+2*10*2*0.75*8*2*1e-9)
@@ -203,7 +200,7 @@ func TestStoredExperts(t *testing.T) {
 		want float64 // latency, which is far longer than the product
 	}{{bf16, both, 1}, {narrow, both, 7}, {narrow, one, 1}} {
 		o := operator(op.ExpertGateUp, kernel.Shape{M: 1, Rows: 1, N: 64, K: 64, Count: 1, Gated: true})
-		if got := pricerOf(t, &kernel.Set{Experts: test.set}, op.Decode, test.prec).Price(o).Time; math.Abs(got-test.want) > 1e-3 {
+		if got := pricerOf(t, &kernel.Set{Experts: test.set}, test.prec).Price(o).Time; math.Abs(got-test.want) > 1e-3 {
 			t.Errorf("weights of %g bytes: %v s, want about %v s", test.prec.Weight, got, test.want)
 		}
 	}
@@ -214,7 +211,7 @@ func TestStoredExperts(t *testing.T) {
 func TestLastKernel(t *testing.T) {
 	last := kernel.Uses{{Slot: kernel.DispatchedExperts, Role: kernel.Within}, {Slot: kernel.Experts, Role: kernel.Within}, {Slot: kernel.SiluMul}}
 	set := &kernel.Set{System: "chip", Elementwise: map[string]*kernel.Curve{"silu_mul": {Latency: 1, Memory: kernel.Flat(1)}}}
-	p := pricer(t, set, op.Decode)
+	p := pricer(t, set)
 	o := operator(op.ExpertActivation, kernel.Shape{Moved: 1e9})
 	o.Kernels = last
 	near(t, "an activation", p.Price(o).Time, 1+1)
@@ -230,20 +227,37 @@ func TestAbsorbed(t *testing.T) {
 	here := kernel.Surface{Axes: [][]float64{{5}, {60}, {30}}, Slowdown: []float64{2}}
 	set := &kernel.Set{System: "chip", Errors: map[string]float64{"absorb.bfloat16": 0.25},
 		Absorb: map[string]*kernel.GroupedModel{"bfloat16": {Base: kernel.Base{Latency: 1, Norm: 1, Compute: here, Memory: here}, Weight: 2, Input: 2, Output: 2}}}
-	p := pricerOf(t, set, op.Decode, narrow)
+	p := pricerOf(t, set, narrow)
 	o := operator(op.AbsorbQuery, kernel.Shape{M: 5, Rows: 5, N: 20, K: 30, Count: 3})
 	// Inputs take no more than at peak.
 	near(t, "absorbed queries", p.Price(o).Time, 1+2*2e-12*3*5*20*30+1e-9*(2*2*3*(20*30+5*20)+2*3*5*30))
 	if share, level := p.ErrorOf(o); share != 0.25 || level != Fitted {
 		t.Errorf("off by %g, %v", share, level)
 	}
+	// Shapes of a kernel share half of its error; those of a roofline all of theirs.
+	if share, level := p.CommonError(o); share != 0.125 || level != Fitted {
+		t.Errorf("off together by %g, %v", share, level)
+	}
+	bare := &op.Op{Class: op.BMM}
+	alone, _ := p.ErrorOf(bare)
+	if share, _ := p.CommonError(bare); share != alone {
+		t.Errorf("without a kernel off together by %g, alone by %g", share, alone)
+	}
+	// At half of the clock computing takes twice as long, and memory as long as before.
+	o.Flops = 1e9
+	full := p.Price(o)
+	p.system.Power = &hardware.Power{Limit: 700, Clock: hardware.Clock{MHz: 2000, Lowest: 200, Knee: 0.5, Voltage: 0.5}}
+	p.SetClock(0.5)
+	half := p.Price(o)
+	near(t, "computing at half of the clock", half.Compute, 2*full.Compute)
+	near(t, "memory at half of the clock", half.Memory, full.Memory)
 }
 
 // TestLinear: 6 tokens of 2 sequences, 4 heads of values of 8 on 2 of keys of 16. Every element of the state takes 4
 // operations; in a prefill 2 for every element of keys and values and each of the 64 tokens of a chunk come to that.
 func TestLinear(t *testing.T) {
 	model := map[string]*kernel.LinearAttention{"gated_delta": {Base: slow, Element: 2, State: 4}}
-	set := &kernel.Set{System: "chip", Sustained: 0.5, LinearDecode: model, LinearPrefill: model,
+	set := &kernel.Set{System: "chip", LinearDecode: model, LinearPrefill: model,
 		Convolution: map[string]*kernel.Curve{"decode": {Latency: 3, Memory: kernel.Flat(2)}, "prefill": {Latency: 4, Memory: kernel.Flat(2)}},
 		Errors:      map[string]float64{"linear_decode.gated_delta": 0.1, "linear_prefill.gated_delta": 0.2, "convolution.decode": 0.3, "convolution.prefill": 0.3}}
 	state := func(s kernel.Slot) *op.Op {
@@ -254,10 +268,10 @@ func TestLinear(t *testing.T) {
 		return &op.Op{Kind: op.ShortConvolution, Class: op.Vector, Kernels: kernel.Uses{{Slot: s}}, Shape: kernel.Shape{Moved: 1e9}}
 	}
 	bytes := 2e-9 * (2*6*2*(2*16+4*8) + 4*2*2*4*16*8)
-	decode, prefill := pricer(t, set, op.Decode), pricer(t, set, op.Prefill)
+	decode, prefill := pricer(t, set), pricer(t, set)
 	near(t, "linear attention", decode.Price(state(kernel.LinearDecode)).Time, 1+2e-12*6*4*4*16*8+bytes)
-	near(t, "in a prefill at half the clocks", prefill.Price(state(kernel.LinearPrefill)).Time,
-		1+4e-12*6*4*(4*16*8+64*2*(16+8))+bytes)
+	near(t, "in a prefill", prefill.Price(state(kernel.LinearPrefill)).Time,
+		1+2e-12*6*4*(4*16*8+64*2*(16+8))+bytes)
 	near(t, "a convolution", decode.Price(conv(kernel.ConvolutionDecode)).Time, 3+2)
 	near(t, "one of prompts", prefill.Price(conv(kernel.ConvolutionPrefill)).Time, 4+2)
 	for _, c := range []struct {
@@ -280,7 +294,7 @@ func TestUncovered(t *testing.T) {
 	of := func(latency float64) *kernel.GemmModel {
 		return &kernel.GemmModel{Base: kernel.Base{Latency: latency, Norm: 1, Compute: kernel.Flat(1), Memory: kernel.Flat(1)}}
 	}
-	p := pricer(t, &kernel.Set{Gemm: map[string]*kernel.GemmModel{"bfloat16": of(3), "float8": of(2)}}, op.Decode)
+	p := pricer(t, &kernel.Set{Gemm: map[string]*kernel.GemmModel{"bfloat16": of(3), "float8": of(2)}})
 	inside := kernel.Uses{{Slot: kernel.LatentDecode, Role: kernel.Within}, {Role: kernel.Within}}
 	for _, c := range []struct {
 		kind    op.Kind
@@ -307,7 +321,7 @@ func TestTaken(t *testing.T) {
 		{kernel.DispatchNormal, op.Prefill, 4096, 0}, {kernel.CombineNormal, op.Prefill, 4096, 0},
 		{kernel.DispatchLowLatency, op.Decode, 128, 35.7e-6}, {kernel.CombineLowLatency, op.Decode, 128, 36.9e-6},
 	} {
-		p, err := NewPricer(builtin.System(t, "H100_SXM"), &bf16, &assume.Physical, c.phase)
+		p, err := NewPricer(builtin.System(t, "H100_SXM"), &bf16, &assume.Physical)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -348,7 +362,7 @@ func TestLibrary(t *testing.T) {
 		system := chip(&kernel.Set{System: "chip", Gemm: map[string]*kernel.GemmModel{"bfloat16": model(wide, 2), "float8": model(narrow, 1)},
 			Errors: map[string]float64{"gemm.float8": 0.1}})
 		system.Matrix["float8"] = hardware.MatrixEngine{TFlops: 2, Calibration: 1, Efficiency: hardware.ShapeTable{{Efficiency: 1}}}
-		p, err := NewPricer(system, &prec, &assume.Reference, op.Decode)
+		p, err := NewPricer(system, &prec, &assume.Reference)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -395,7 +409,7 @@ func TestBlockProducts(t *testing.T) {
 		fp8.Weight, fp8.Activation, fp8.MatrixType, fp8.BlockKernels = c.weight, 1, "float8", c.told
 		system := chip(set)
 		system.Matrix["float8"] = hardware.MatrixEngine{TFlops: 2, Calibration: 1, Efficiency: hardware.ShapeTable{{Efficiency: 1}}}
-		p, err := NewPricer(system, &fp8, &assume.Reference, op.Prefill)
+		p, err := NewPricer(system, &fp8, &assume.Reference)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -451,7 +465,7 @@ func TestIndexWaves(t *testing.T) {
 	sys.Matrix["float8"] = rate
 	as := assume.Physical
 	prec := plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
-	p, err := NewPricer(sys, &prec, &as, op.Prefill)
+	p, err := NewPricer(sys, &prec, &as)
 	if err != nil {
 		t.Fatal(err)
 	}

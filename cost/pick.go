@@ -20,23 +20,44 @@ var (
 	promptPicked = pickTime{6.6e-6, 0.353e-9, 0}
 )
 
+// Scores of a launch beyond the second-level cache, 126 MB on B200 (pytorch/ao pull 4002), take
+// farEntry: 128 rows of 262 thousand, 524 thousand and a million entries take 113, 206 and 521 us
+// on MI355X, whose cache holds half of the last (ROCm/aiter pull 5445). A multiprocessor takes one
+// row at a time but begins rowsBegun together: 8,192 and 32,768 rows of 4,096 entries on average
+// take 226 and 884 us on B200 (flashinfer-ai/flashinfer pull 5304).
+const (
+	nearScores = 126e6
+	farEntry   = 0.6e-9
+	rowsBegun  = 3
+)
+
+// promptPicking is the time of a launch that picks the best of n entries for rows of prompts.
+func promptPicking(rows, n, units float64) float64 {
+	busy := 1.0 // rows of a multiprocessor
+	if units > 0 {
+		busy = max(1, rows/units)
+	}
+	near := min(1, nearScores/(rows*n*4))
+	entry := promptPicked.entry*near + farEntry*(1-near)
+	return promptPicked.launch*max(1, busy/rowsBegun) + entry*n*busy
+}
+
 // placesTime is that of looking up where picked entries lie, for each block of 128 of them: 32,
 // 512, 2,048 and 16,384 rows of 16 blocks take 2.4, 7.2, 22.9 and 239 us on MI355X (pull 54258).
 var placesTime = pickTime{launch: 1.9e-6, entry: 0.8e-9}
 
 // picking is the least time of the launches that pick the best of N entries for M rows each, or of
-// the Count blocks that look up where they lie.
-func picking(o *op.Op) float64 {
+// the Count blocks that look up where they lie, on some multiprocessors.
+func picking(o *op.Op, units float64) float64 {
 	if o.Kind == op.IndexPlaces {
 		return placesTime.launch + o.Count*placesTime.entry
 	}
-	k := &promptPicked
-	switch {
-	case o.Phase == op.Prefill && o.M > 1:
-	case o.M <= fewRows:
+	if o.Phase == op.Prefill && o.M > 1 {
+		return o.Count * promptPicking(o.M, o.N, units)
+	}
+	k := &manyPicked
+	if o.M <= fewRows {
 		k = &fewPicked
-	default:
-		k = &manyPicked
 	}
 	return o.Count * (k.launch + k.entry*o.N + k.score*o.M*o.N)
 }

@@ -2,7 +2,6 @@ package cost
 
 import (
 	"cmp"
-	"math"
 
 	"throughline/hardware"
 )
@@ -25,31 +24,32 @@ type Work struct {
 // HostLink is the level of what is sent to or from the host.
 const HostLink = -1
 
-// Effort is time and energy of a kernel as functions of the clock.
+// Effort is time and energy of kernels as functions of the clock. Those of kernels that run one
+// after another add up.
 type Effort struct {
-	Static  float64 // seconds in which nothing runs that a clock would speed up
-	Working float64 // seconds besides, at the full clock
-	Clocked float64 // share of their square that follows the clock; memory sets the others
+	Static  float64 // seconds in which nothing works
+	Steady  float64 // seconds of work that memory sets
+	Clocked float64 // seconds of work that follows the clock, at the full one
 	Core    float64 // joules of arithmetic, at the full voltage
 	Moved   float64 // joules of bytes on their way, which have voltages of their own
 }
 
 const picojoule = 1e-12
 
-// Effort of all executions. Kernels are measured in bursts, whose clocks fall as well where they
-// draw too much.
-func (w *Work) Effort(p *hardware.Power) Effort {
-	filled := cmp.Or(w.Filled, 1)
+// Effort of all executions.
+func (w *Work) Effort(p *hardware.Power) Effort { return w.effort(p, picojoule*p.Flop[w.Type]) }
+
+// effort is Effort with the joules of an operation looked up before.
+func (w *Work) effort(p *hardware.Power, perFlop float64) Effort {
 	e := Effort{Static: min(w.Static, w.Seconds)}
-	e.Working = w.Seconds - e.Static
 	if !w.Cached {
 		e.Moved = picojoule * p.Byte * w.Bytes
 	}
-	lanes, data := w.Flops/filled, w.Flops
+	lanes, data := w.Flops/cmp.Or(w.Filled, 1), w.Flops
 	if w.Zeros {
 		data = 0
 	}
-	e.Core = picojoule * p.Flop[w.Type] * (data + p.Empty*(lanes-data))
+	e.Core = perFlop * (data + p.Empty*(lanes-data))
 	if w.ThroughCores {
 		e.Core += picojoule * p.CoreByte * w.Bytes
 	}
@@ -60,58 +60,49 @@ func (w *Work) Effort(p *hardware.Power) Effort {
 	if w.Pace > 0 {
 		memory = w.Bytes / w.Pace // of a cache, whose clock is its own, as well
 	}
-	clocked := compute*compute + p.Issue*p.Issue*memory*memory
-	if clocked > 0 {
-		e.Clocked = clocked / (clocked + memory*memory)
-	}
-	e.unthrottle(p)
+	working := w.Seconds - e.Static
+	e.Clocked = working * follows(p, compute, memory)
+	e.Steady = working - e.Clocked
 	if w.Level == HostLink {
 		e.Moved += picojoule * p.HostByte * w.Sent
 	} else {
 		e.Moved += p.LinkByte(w.Level) * w.Sent
 	}
-	return e.times(w.Times)
-}
-
-// unthrottle turns the time of a burst into that of the full clock.
-func (e *Effort) unthrottle(p *hardware.Power) {
-	burst := *e
-	at := func(clock float64) Effort {
-		full := burst
-		full.Working /= slower(full.Clocked, clock)
-		return full
+	if w.Times == 1 {
+		return e
 	}
-	if p.Burst == 0 || e.Working == 0 || e.Joules(p, 1) <= p.Burst*e.Seconds(1) {
-		return
+	var out Effort
+	out.Add(w.Times, &e)
+	return out
+}
+
+// follows is the share of a kernel's working time that follows the clock: that of arithmetic and
+// of issuing loads, beside that of memory, in squares.
+func follows(p *hardware.Power, compute, memory float64) float64 {
+	clocked := compute*compute + p.Issue*p.Issue*memory*memory
+	if clocked == 0 {
+		return 0
 	}
-	x := search(p.Clock.Floor(), 1, func(clock float64) bool {
-		full := at(clock)
-		return full.Joules(p, clock) <= p.Burst*full.Seconds(clock)
-	})
-	*e = at(x)
+	return clocked / (clocked + memory*memory)
 }
 
-// slower is how much longer work takes at a share of the full clock.
-func slower(clocked, clock float64) float64 {
-	return math.Sqrt(clocked/(clock*clock) + 1 - clocked)
-}
-
-// times is the effort of n such kernels one after another.
-func (e Effort) times(n float64) Effort {
-	e.Static, e.Working, e.Core, e.Moved = n*e.Static, n*e.Working, n*e.Core, n*e.Moved
-	return e
+// Add adds so many times another effort.
+func (e *Effort) Add(times float64, other *Effort) {
+	e.Static += times * other.Static
+	e.Steady += times * other.Steady
+	e.Clocked += times * other.Clocked
+	e.Core += times * other.Core
+	e.Moved += times * other.Moved
 }
 
 // Seconds at a share of the full clock.
-func (e *Effort) Seconds(clock float64) float64 {
-	return e.Static + e.Working*slower(e.Clocked, clock)
-}
+func (e *Effort) Seconds(clock float64) float64 { return e.Static + e.Steady + e.Clocked/clock }
 
 // Joules at a share of the full clock.
 func (e *Effort) Joules(p *hardware.Power, clock float64) float64 {
 	squared := p.Clock.Squared(clock)
-	seconds := e.Seconds(clock)
-	return seconds*OnWatts(p, clock) + (seconds-e.Static)*p.Busy*clock*squared + e.Core*squared + e.Moved
+	working := e.Steady + e.Clocked/clock
+	return (e.Static+working)*OnWatts(p, clock) + working*p.Busy*clock*squared + e.Core*squared + e.Moved
 }
 
 // OnWatts is what a chip draws at a share of the full clock while nothing runs.
@@ -128,28 +119,22 @@ type Spent struct {
 // Watts on average.
 func (s *Spent) Watts() float64 { return s.Joules / s.Seconds }
 
-// Under is what kernels take that run over and over under a limit in watts, whose controller sees
+// Under is what work takes that runs over and over under a limit in watts, whose controller sees
 // the average of all. Where the lowest clock does not suffice, the limit is exceeded.
-func Under(p *hardware.Power, efforts []Effort, limit float64) Spent {
-	at := func(clock float64) (s Spent) {
-		s.Clock = clock
-		for i := range efforts {
-			s.Seconds += efforts[i].Seconds(clock)
-			s.Joules += efforts[i].Joules(p, clock)
-		}
-		return s
+func (e *Effort) Under(p *hardware.Power, limit float64) Spent {
+	fits := func(clock float64) bool { return e.Joules(p, clock) <= limit*p.Held*e.Seconds(clock) }
+	clock := 1.0
+	if !fits(clock) {
+		clock = search(p.Clock.Floor(), 1, fits)
 	}
-	fits := func(clock float64) bool { s := at(clock); return s.Joules <= limit*p.Held*s.Seconds }
-	if fits(1) {
-		return at(1)
-	}
-	return at(search(p.Clock.Floor(), 1, fits))
+	return Spent{clock, e.Seconds(clock), e.Joules(p, clock)}
 }
 
-// Kept is the shares of its rates that a chip keeps at a clock, of those at another.
-func Kept(p *hardware.Power, clock, of float64) (compute, memory float64) {
-	issued := p.Issue * p.Issue / (1 + p.Issue*p.Issue)
-	return clock / of, slower(issued, of) / slower(issued, clock)
+// AfterRest is the mean seconds of passes that run one after another from a rest on: until the
+// window of the controller is over each takes full, then held seconds.
+func AfterRest(p *hardware.Power, passes, full, held float64) float64 {
+	brief := min(passes, p.Window/full)
+	return (brief*full + (passes-brief)*held) / passes
 }
 
 // search is the highest clock between two that fits, or the lowest of all.

@@ -36,7 +36,7 @@ func TestWideProducts(t *testing.T) {
 func TestPublishedWideProducts(t *testing.T) {
 	published := []struct{ rows, us float64 }{{1, 7.52}, {4, 20.2}, {8, 16.7}, {16, 22.3}, {32, 63.2}, {48, 63.4}, {64, 63.3}, {96, 64.1}, {128, 69.3}, {256, 77.8}, {512, 96.8}, {1024, 111}}
 	precision := plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
-	p, err := cost.NewPricer(builtin.System(t, "GB200_NVL72"), &precision, &assume.Physical, op.Decode)
+	p, err := cost.NewPricer(builtin.System(t, "GB200_NVL72"), &precision, &assume.Physical)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package deploy
 
 import (
+	"cmp"
 	"slices"
 
 	"throughline/assume"
@@ -81,17 +82,25 @@ type Deployment struct {
 	Acceptance []float64
 	// ServerOptions is how servers are launched; Engine the facts of the engine with these applied.
 	ServerOptions ServerOptions
-	// Unstated: launch settings and version are unknown, and assumed to be the defaults.
-	Unstated bool
-	Engine   Engine
-	Fitted   Fit // corrections by measurements
+	// Unstated: launch settings are unknown, and assumed to be the defaults. Versioned: the version
+	// of the engine is known.
+	Unstated, Versioned bool
+	Engine              Engine
+	Fitted              Fit // corrections by measurements
 	// Pools: one for both phases, or one for prefill and one for decode.
 	Pools []Pool
 
 	GPUsPerNode int // 0 for [hardware.NodeSize]
 	MaxContext  int // most tokens of prompt and output together; 0: the engine's default
 	MaxPrompt   int // tokens of the longest prompt; 0: unknown
+	// Context is the longest request that servers are launched to take; 0: MaxContext. Longest: it
+	// is the model's, and there is room for it.
+	Context int
+	Longest bool
 }
+
+// PerNode is the processors of a node.
+func (d *Deployment) PerNode() int { return cmp.Or(d.GPUsPerNode, hardware.NodeSize) }
 
 // Split reports whether prefill and decode have processors of their own.
 func (d *Deployment) Split() bool { return len(d.Pools) > 1 }
@@ -154,6 +163,7 @@ func (d *Deployment) Problem(phase op.Phase, sys *hardware.System, n workload.Le
 	p := estimate.Problem{
 		Model: d.Model, Settings: d.Settings, System: sys, Lengths: n, Precision: d.Precision, Assume: d.Assume,
 		Phase: phase, Offload: d.Offload, Visited: d.Visited, Acceptance: d.Acceptance,
+		Alternates: !d.Split(),
 	}
 	if d.Split() && phase == op.Prefill {
 		p.Handover = &estimate.Handover{System: d.Of(op.Decode).System, Span: d.Span()}

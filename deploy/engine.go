@@ -26,6 +26,7 @@ type Scheduling struct {
 	// StepsAhead is the steps scheduled before the current one has ended.
 	StepsAhead     int  `json:"steps_ahead" required:"true"`
 	ReservesOutput bool `json:"reserves_output" required:"true"` // the cache has room for the whole output from the start
+	ReservesPrompt bool `json:"reserves_prompt"`                 // the cache has room for all chunks of a prompt before the first
 	// PipelinesChunks: chunks of a prompt follow one another through the stages of a pipeline;
 	// otherwise each waits until the one before has left.
 	PipelinesChunks bool `json:"pipelines_chunks" required:"true"`
@@ -53,16 +54,18 @@ type Scheduling struct {
 // FrontEnd is the time of requests outside their steps.
 type FrontEnd struct {
 	FirstSeconds   float64 `json:"first_seconds" required:"true"`   // before a request is scheduled: HTTP, queue
-	RequestSeconds float64 `json:"request_seconds" required:"true"` // for each of many requests that come at once, one after another
-	// TokenSeconds per prompt token before scheduling, which other simultaneous requests wait for.
+	RequestSeconds float64 `json:"request_seconds" required:"true"` // of a front end for each request, one after another
+	// TogetherSeconds of a front end for each request before that: all that are there are through
+	// before any goes on.
+	TogetherSeconds float64
+	// TokenSeconds per prompt token before scheduling, which other requests wait for.
 	TokenSeconds float64 `json:"token_seconds" required:"true"`
 	// HandoverSeconds replaces FirstSeconds for separate pools: the router, both servers and the
 	// way between them, besides the transfer.
 	HandoverSeconds float64 `json:"handover_seconds" required:"true"`
-	// WaveSeconds delays the first requests of a run, which come at once to a cold server that
-	// compiles kernels for them; each adds WaveRequestSeconds. Warm servers have neither.
-	WaveSeconds        float64 `json:"wave_seconds" required:"true"`
-	WaveRequestSeconds float64 `json:"wave_request_seconds" required:"true"`
+	// WaveSeconds delays the first step of a cold server with several prompts, for which it
+	// compiles kernels. Warm servers have none.
+	WaveSeconds float64 `json:"wave_seconds" required:"true"`
 }
 
 // ServerOptions is the launch settings of a server that replace defaults of the engine; 0: default.
@@ -85,6 +88,8 @@ type ServerOptions struct {
 	SharedApart bool
 	// Unprepared: the host does not prepare a step with drafts during the previous one.
 	Unprepared bool
+	// Chat: requests are messages, of which the server makes prompts.
+	Chat bool
 	// Attention is the attention backend, or that of one phase.
 	Attention, PrefillAttention, DecodeAttention string
 }
@@ -170,15 +175,16 @@ func (f *FrontEnd) Entry(tokens int, split bool) float64 {
 	return f.FirstSeconds + read
 }
 
-// Cold is the extra wait of the first requests, once (in HandoverSeconds if split) and for each.
-func (f *FrontEnd) Cold(split bool) (once, each float64) {
+// Cold is the extra time of a server's first step with several prompts, in HandoverSeconds if
+// split.
+func (f *FrontEnd) Cold(split bool) float64 {
 	if split {
-		return 0, f.WaveRequestSeconds
+		return 0
 	}
-	return f.WaveSeconds, f.WaveRequestSeconds
+	return f.WaveSeconds
 }
 
-// Each is the delay that each of many simultaneous requests adds to the next.
+// Each is how long a request keeps a front end busy, which others wait for.
 func (f *FrontEnd) Each(tokens int) float64 {
 	return f.RequestSeconds + float64(tokens)*f.TokenSeconds
 }

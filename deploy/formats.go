@@ -87,7 +87,11 @@ func (r *resolver) find(setting, name string) *number.Format {
 	if f, ok := number.Find(name); ok {
 		return f
 	}
-	r.problems = append(r.problems, wrong(setting, document.NotOneOf(name, number.Words())))
+	words := number.ElementWords()
+	if setting == "weights" {
+		words = number.Words()
+	}
+	r.problems = append(r.problems, wrong(setting, document.NotOneOf(name, words)))
 	return &number.Format{}
 }
 
@@ -140,20 +144,12 @@ func (r *resolver) weights(requested string, m *model.Model) (out [model.ModuleC
 	}
 	published, _ := m.Narrowest()
 	if requested == "" {
-		stored = Stored{Format: m.DescribeFormats(), Published: true}
-		for module := range out {
-			if lacks := r.cannot(out[module]); lacks != "" {
-				half, _ := number.Find(number.Half)
-				stored = Stored{Format: half.Name, Why: fmt.Sprintf("published in %s, which %s does not compute", stored.Format, lacks)}
-				for i := range out {
-					out[i] = half
-				}
-				break
-			}
-		}
-		return out, stored
+		return r.asPublished(out, m)
 	}
 	f := r.meant(requested)
+	if f.Kind == number.GGUF {
+		return r.file(f, m)
+	}
 	if f.Name == published.Name || slices.Contains([]string{requested, f.Name}, published.Kind) {
 		return out, Stored{Format: m.DescribeFormats(), Published: true}
 	}
@@ -174,6 +170,96 @@ func (r *resolver) weights(requested string, m *model.Model) (out [model.ModuleC
 		}
 	}
 	return out, Stored{Format: describe(f, &out, m)}
+}
+
+// asPublished are the formats of a checkpoint, or half precision where a chip lacks one of them.
+func (r *resolver) asPublished(out [model.ModuleCount]*number.Format, m *model.Model) ([model.ModuleCount]*number.Format, Stored) {
+	stored := Stored{Format: m.DescribeFormats(), Published: true}
+	for module := range out {
+		if lacks := r.cannot(out[module]); lacks != "" {
+			half, _ := number.Find(number.Half)
+			for i := range out {
+				out[i] = half
+			}
+			return out, Stored{Format: half.Name, Why: fmt.Sprintf("published in %s, which %s does not compute", stored.Format, lacks)}
+		}
+	}
+	return out, stored
+}
+
+// file is the formats of the modules in a GGUF file, each the mean of its tensors. The ends have
+// that of the output projection, since the embedding stays with the host.
+func (r *resolver) file(f *number.Format, m *model.Model) (out [model.ModuleCount]*number.Format, stored Stored) {
+	values, outputs := m.AttentionShares()
+	down := m.DownShare()
+	shares := [model.ModuleCount]map[number.Tensor]float64{
+		model.AttentionModule:   {number.ValueTensor: values, number.ProjectionTensor: outputs},
+		model.FeedForwardModule: {number.DownTensor: down},
+		model.ExpertModule:      {number.DownTensor: down},
+		model.SharedModule:      {number.DownTensor: down},
+		model.EndModule:         {number.HeadTensor: 1},
+	}
+	for module, tensors := range shares {
+		base := f
+		if f.BesideExperts != "" && module != int(model.ExpertModule) {
+			base = r.find("weights", f.BesideExperts)
+		}
+		mixed := *base
+		for tensor, share := range tensors {
+			mixed.Bytes += share * (r.bytesOf(tensor, base, m) - base.Bytes)
+		}
+		out[module] = &mixed
+	}
+	return out, Stored{Format: describe(f, &out, m)}
+}
+
+// bytesOf is the mean bytes of an element of a kind of tensor over the layers of a GGUF file.
+func (r *resolver) bytesOf(tensor number.Tensor, f *number.Format, m *model.Model) float64 {
+	least := 0.0
+	if tensor == number.ValueTensor && m.Layers == layersOf70B {
+		least = r.find("weights", "q5_k_s").Bytes
+	}
+	bytes := max(least, f.Bytes)
+	for i := range f.Mixture {
+		x := &f.Mixture[i]
+		if x.Tensor != tensor || x.Shared && m.Attention.KVHeads*4 > m.Attention.Heads {
+			continue
+		}
+		bytes += x.In(m.Layers) * (max(least, r.find("weights", x.Format).Bytes) - bytes)
+	}
+	return bytes
+}
+
+// layersOf70B are those by which llama.cpp takes a model for the 70B of its family, whose values it
+// gives five bits at least (LLM_TYPE_70B in src/llama-quant.cpp).
+const layersOf70B = 80
+
+// FileBytes is the size of a GGUF file of a model: its modules, the embedding in the base format
+// unless it is the output projection, and routers and norms in 32 bits.
+func FileBytes(format string, m *model.Model) float64 {
+	var r resolver
+	f := r.find("weights", format)
+	modules, _ := r.file(f, m)
+	params := m.ModuleParams()
+	params[model.EndModule] -= m.EmbeddingParams()
+	const full = 4 // bytes of what is not quantised
+	total := m.EmbeddingParams() * modules[model.EndModule].Bytes
+	if !m.Tied {
+		params[model.EndModule] -= m.EmbeddingParams()
+		base := f
+		if f.BesideExperts != "" {
+			base = r.find("weights", f.BesideExperts)
+		}
+		total += m.EmbeddingParams() * base.Bytes
+	}
+	for module, n := range params {
+		if module == int(model.EndModule) {
+			total += full * n
+		} else {
+			total += n * modules[module].Bytes
+		}
+	}
+	return total
 }
 
 // describe names a requested format of weights.

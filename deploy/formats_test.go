@@ -114,3 +114,27 @@ func TestResident(t *testing.T) {
 		}
 	}
 }
+
+// TestFileBytes: the sizes of published GGUF files, as llama-bench prints them or their pages do, in GiB.
+func TestFileBytes(t *testing.T) {
+	for _, c := range []struct {
+		model, format string
+		gib           float64
+	}{
+		// LLaMA 3, github.com/XiongjieDai/GPU-Benchmarks-on-LLM-Inference and the table of ggerganov/llama.cpp pull 6745 that it quotes.
+		{"Llama-3.1-8B", "q4_k_m", 4.58}, {"Llama-3.1-8B", "f16", 14.96},
+		{"Llama-3.1-70B", "q4_k_m", 39.60}, {"Llama-3.1-70B", "q2_k", 24.56}, {"Llama-3.1-70B", "q3_k_s", 28.79}, {"Llama-3.1-70B", "q3_k_m", 31.91},
+		{"Llama-3.1-70B", "q3_k_l", 34.59}, {"Llama-3.1-70B", "iq4_xs", 35.30}, {"Llama-3.1-70B", "q4_k_s", 37.58}, {"Llama-3.1-70B", "q5_k_s", 45.32},
+		{"Llama-3.1-70B", "q5_k_m", 46.52}, {"Llama-3.1-70B", "q6_k", 53.91}, {"Llama-3.1-70B", "q8_0", 69.83},
+		// ggml-org/llama.cpp at b21e4de7, benches/dgx-spark/dgx-spark.md.
+		{"gpt-oss-20b", "mxfp4_moe", 11.27}, {"gpt-oss-120b", "mxfp4_moe", 59.02}, {"Qwen3-30B-A3B", "q8_0", 30.25},
+		// geerlingguy/ai-benchmarks issue 48: Llama-3.2-3B, whose output projection is the embedding.
+		{"Llama-3.2-3B", "q4_k_m", 1.87},
+	} {
+		m, _ := builtin.Model(t, c.model)
+		got := deploy.FileBytes(c.format, m) / estimate.GiB
+		if off := got/c.gib - 1; math.Abs(off) > 0.005 {
+			t.Errorf("%s in %s: %.2f GiB, published are %.2f (%+.2f%%)", c.model, c.format, got, c.gib, 100*off)
+		}
+	}
+}

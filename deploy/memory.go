@@ -128,6 +128,8 @@ func (d *Deployment) NoRoom(pool *Pool, m *estimate.Memory) *NoRoom {
 	why := fmt.Sprintf("one request does not fit: weights, working space and its cache need %s GiB of the %s GiB of %s", plain(m.Total()), number.Plain(pool.System.Memory.GiB, 4), pool.System.Name)
 	if rule := &d.Engine.Memory; rule.Counts == "" {
 		why += fmt.Sprintf(", of which %s are usable", plain(d.Usable(pool, m)))
+	} else if rule.Option == "" {
+		why += fmt.Sprintf(", of which %s takes %s", d.Engine.Name, plain(d.Usable(pool, m)))
 	} else {
 		why += fmt.Sprintf(", of which %s takes %s with %s %s", d.Engine.Name, plain(d.Usable(pool, m)), rule.Option, number.Plain(d.MemoryShare(pool), 4))
 	}
@@ -140,7 +142,7 @@ func (d *Deployment) NoRoom(pool *Pool, m *estimate.Memory) *NoRoom {
 // Lets is the least memory share that suffices, in the engine's terms; empty if none helps.
 func (d *Deployment) Lets(pool *Pool, m *estimate.Memory) string {
 	rule := &d.Engine.Memory
-	if rule.Counts == "" {
+	if rule.Counts == "" || rule.Option == "" {
 		return ""
 	}
 	const most = 999 // shares have three decimals

@@ -8,6 +8,7 @@ import (
 	"throughline/model"
 
 	"throughline/deploy"
+	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/op"
 	"throughline/plan"
@@ -68,21 +69,70 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	elsewhere := func(p deploy.Pool) bool { return p.System == nil || p.System.Maker != "NVIDIA" }
 	if d.Assume.Engine && !slices.ContainsFunc(d.Pools, elsewhere) {
 		d.Precision.AllReduce = e.Scheduling.AllReduceSeconds
+		if uncompiled(d.Model) {
+			d.Precision.AllReduce = max(d.Precision.AllReduce, e.Scheduling.UncompiledAllReduceSeconds)
+		}
 	}
 	d.Precision.PrefillBy, d.Precision.DecodeBy = e.requestedKernels(&d, true), e.requestedKernels(&d, false)
+	d.Precision.Own = plan.OwnKernels{}
+	if d.Assume.Engine {
+		d.Precision.Own, d.Offload = e.ownKernels(&d), e.offload(&d)
+	}
 	d.Precision.BlockKernels = plan.Kernels{}
-	if p, found := e.Products[d.ServerOptions.Products]; found && d.Assume.Engine {
+	if p, found := e.Products[e.products(&d)]; found && d.Assume.Engine {
 		d.Precision.BlockKernels = plan.Kernels{TFlops: p.TFlops, N: p.N, K: p.K, Seconds: p.Seconds}
 	}
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: e.scheduling(&d)}
 	if d.ServerOptions.Unprepared {
 		d.Engine.Scheduling.DraftSeconds += e.Scheduling.UnpreparedSeconds
 	}
+	if d.ServerOptions.Chat && !slices.ContainsFunc(e.Scheduling.ChatOwn, func(name string) bool { return strings.HasPrefix(d.Model.Name, name) }) {
+		d.Engine.Scheduling.TogetherSeconds = e.Scheduling.ChatSeconds
+	}
 	d.Fitted.Apply(&d.Engine)
 	for i := range d.Pools {
 		d.Pools[i].Plan.Behaviour = e.Behaviour(&d, &d.Pools[i])
 	}
 	return d
+}
+
+// ownKernels are those of the engine on the chips of a deployment; zero: it has none.
+func (e *Engine) ownKernels(d *deploy.Deployment) plan.OwnKernels {
+	for i := range d.Pools {
+		if s := d.Pools[i].System; s != nil {
+			k, ok := e.Kernels[s.Name]
+			if !ok {
+				k = e.Kernels[s.Generation]
+			}
+			return plan.OwnKernels{Wide: k.Wide, Narrow: k.Narrow, Experts: k.Experts, Attention: k.Attention, Memory: k.Memory, Launch: k.Launch}
+		}
+	}
+	return plan.OwnKernels{}
+}
+
+// RunsOnHost reports whether an engine of a name runs offloaded layers on the host.
+func RunsOnHost(name string) bool {
+	e, err := Find(name)
+	return err == nil && e.Scheduling.HostShare > 0
+}
+
+// offload is what is offloaded, with how fast the host runs it where the engine lets it.
+func (e *Engine) offload(d *deploy.Deployment) estimate.Offload {
+	out, p := d.Offload, d.Of(op.Decode)
+	if p == nil || p.System == nil || p.System.Memory2 == nil || out == (estimate.Offload{}) {
+		return out
+	}
+	tier := p.System.Memory2
+	out.Host, out.Link = e.Scheduling.HostShare*tier.HostGBps, e.Scheduling.LinkShare*tier.GBps
+	return out
+}
+
+// products is the kernels of block-scaled products that servers take.
+func (e *Engine) products(d *deploy.Deployment) string {
+	if d.ServerOptions.Products != "" || len(d.Pools) == 0 {
+		return d.ServerOptions.Products
+	}
+	return e.DefaultProducts[generation(d.Pools[0].System)]
 }
 
 // scheduling with the launch settings of the deployment. With data-parallel attention prompts do
@@ -102,6 +152,12 @@ func (e *Engine) scheduling(d *deploy.Deployment) deploy.Scheduling {
 // launched is the scheduling without launch settings.
 func (e *Engine) launched(d *deploy.Deployment) deploy.Scheduling {
 	out := e.Scheduling.Scheduling
+	if p := d.Of(op.Decode); p != nil {
+		out = e.on(p.System).Scheduling
+	}
+	if small := e.Scheduling.Small; d.Assume.Engine && slices.ContainsFunc(d.Pools, func(p deploy.Pool) bool { return small.is(p.System) }) {
+		out.StepTokens, out.Sequences = small.StepTokens, small.Sequences
+	}
 	if p := d.Of(op.Decode); p != nil && p.Plan.Drafts > 0 && e.Scheduling.DraftSequences > 0 && d.Assume.Engine {
 		out.Sequences = max(1, e.Scheduling.DraftSequences/p.Sharing(d.Model))
 	}
@@ -117,8 +173,9 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 	gathered := e.gathered(&u, p)
 	captured, launch := s.capturedDecode(&u, p.System, gathered)
 	slowPrefill, slowDecode := s.slowdowns(&u, p.System, gathered)
+	apart, beside := s.shared(&u, p.System)
 	return plan.Behaviour{
-		SharedApart:     d.ServerOptions.SharedApart || s.SharedApart,
+		SharedApart:     apart,
 		LateGather:      p.Plan.SequenceParallel && s.GathersLatents,
 		SequenceFrom:    e.sequenceFrom(&u),
 		Gathered:        gathered,
@@ -127,6 +184,7 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		Launch:          launch,
 		CapturedPrompts: s.capturedPrompts(&d.ServerOptions, captured, max(1, p.Plan.Attention.DP)),
 		PromptLaunch:    s.promptLaunch(d.Model),
+		Launches:        s.launches(p.System),
 		Pieces:          s.CompiledLaunchSeconds > 0 && sparseLatent(d.Model),
 		SharedLaunches:  s.SharedLaunches,
 		Piece:           s.PieceSeconds,
@@ -142,9 +200,11 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		IndexSkips:      s.SkipsIndex,
 		SparsePrompts:   s.SparsePrompts,
 		SparseApart:     s.SparseApart,
-		SharedBeside:    s.sharedBeside(d.Model),
+		SharedBeside:    beside,
+		LinearInputs:    s.LinearInputs,
 		WideRouter:      s.WideRouter,
 		FusedQuantise:   s.fuses(&d.Precision) && !d.Model.Hyper(), // hyper-connections write 16 bits
+		HostEmbedding:   s.HostEmbedding,
 		LightLast:       s.PipelineRest == "before the last",
 	}
 }
@@ -152,12 +212,15 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 // staged is the bytes of all-reduces through a buffer.
 func (s *Scheduling) staged(u *unit, sys *hardware.System) plan.Range {
 	for _, a := range s.StagedAllReduce {
-		if sys != nil && a.Chips == sys.Generation && a.Ranks == u.tp && (!a.Uncompiled || u.Shape.Hyper()) {
+		if sys != nil && a.Chips == sys.Generation && a.Ranks == u.tp && (!a.Uncompiled || uncompiled(u.Shape)) {
 			return plan.Range{From: a.Over, To: a.UpTo}
 		}
 	}
 	return plan.Range{}
 }
+
+// uncompiled reports whether engines run a model without torch.compile, which fuses all-reduces.
+func uncompiled(m *model.Model) bool { return m.Hyper() }
 
 // promptLaunch is the launch time per operator of prompt steps too long to be captured.
 func (s *Scheduling) promptLaunch(m *model.Model) float64 {
@@ -186,12 +249,19 @@ func (s *Scheduling) Padded(tokens int) int {
 	return (tokens + 15) / 16 * 16
 }
 
-// sharedBeside is the most tokens of a step whose shared experts run beside the routed ones.
-func (s *Scheduling) sharedBeside(m *model.Model) int {
-	if m.Attention.IndexTopK == 0 {
-		return 0
+// shared is whether shared experts are apart from the routed ones, and the most tokens of a step
+// in which they run beside these.
+func (s *Scheduling) shared(u *unit, sys *hardware.System) (apart bool, beside int) {
+	e, a := &u.Shape.Experts, &u.Shape.Attention
+	amd := sys != nil && sys.Maker == "AMD"
+	among := e.Routed == s.SharedAmong && e.Shared == 1 && !e.SharedGate && a.Kind == model.Latent && a.IndexTopK == 0 && (u.ep == 1 || amd)
+	switch {
+	case s.SharedBeside == 0 || among || amd && s.SharedAmong == 0:
+		return s.SharedApart || u.ServerOptions.SharedApart, 0
+	case amd:
+		return true, 0
 	}
-	return s.SharedBeside
+	return s.SharedApart || u.ServerOptions.SharedApart, s.SharedBeside
 }
 
 // gathered reports whether experts see the tokens of all ranks: tensor-parallel ranks have all

@@ -20,8 +20,8 @@ func TestAttentionData(t *testing.T) {
 	for _, name := range hardware.Catalogue.Names() {
 		known = append(known, on(t, name).Generation)
 	}
-	engines := append(All(), Generic)
-	for _, e := range All() {
+	engines := append(slices.Clone(engines), Generic)
+	for _, e := range engines {
 		for version := range e.Attention.Versions {
 			was, err := Find(e.Name + "@" + version)
 			if err != nil {
@@ -201,7 +201,7 @@ func attentionTable() string {
 	var b strings.Builder
 	b.WriteString("| engine | backend | shared name | kernels of prefill | of decode | grouped attention on | latent attention on | pages | |\n|---|---|---|---|---|---|---|---|---|\n")
 	list := func(words []string) string { return strings.Join(words, ", ") }
-	for _, e := range All() {
+	for _, e := range engines {
 		for _, name := range e.AttentionNames() {
 			a := e.Attention.Backends[name]
 			fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s | %s | %s | %s |\n", e.Title, name, a.Family, list(a.Prefill), list(a.Decode), list(a.Grouped), list(a.Latent),
@@ -220,7 +220,7 @@ func attentionDefaults() string {
 			fmt.Fprintf(&b, "| %s | %s | `%s` | `%s` | %s |\n", title, strings.Join(d.Chips, ", "), d.Grouped, d.Latent, a.Source)
 		}
 	}
-	for _, e := range All() {
+	for _, e := range engines {
 		row(e.Title, &e.Attention)
 		for _, version := range slices.Sorted(maps.Keys(e.Attention.Versions)) {
 			was := e.Attention.at(version)
@@ -233,7 +233,7 @@ func attentionDefaults() string {
 // TestSectionsOfConfig: the keys of a section of a configuration stand together, since a second one of the same name takes the place of the
 // first when it is read.
 func TestSectionsOfConfig(t *testing.T) {
-	for _, e := range All() {
+	for _, e := range engines {
 		closed := map[string]bool{}
 		last := ""
 		for _, a := range e.config {
@@ -270,7 +270,7 @@ func TestGenerationOfCopies(t *testing.T) {
 			if s.Generation != want || what == "edited" && s.Memory.GBps == was.Memory.GBps {
 				t.Errorf("%s %s is of the generation %q, want %q", name, what, s.Generation, want)
 			}
-			for _, e := range All() {
+			for _, e := range engines {
 				for _, latent := range []bool{false, true} {
 					if got, own := e.Attention.usual(latent, s), e.Attention.usual(latent, was); got != own {
 						t.Errorf("%s: %s on %s %s, %s on the original", e.Name, got, name, what, own)

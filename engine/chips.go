@@ -11,13 +11,14 @@ import (
 	"throughline/deploy"
 	"throughline/hardware"
 	"throughline/model"
+	plain "throughline/number"
 )
 
 // Chip is how an engine treats weight formats on chips of a generation.
 type Chip struct {
-	Native    []string          `json:"native" required:"true" enum:"bf16,fp8,fp8_block,int8,fp4,mxfp4,int4,w4a8"`    // multiplied as they are
-	Converted []string          `json:"converted" required:"true" enum:"bf16,fp8,fp8_block,int8,fp4,mxfp4,int4,w4a8"` // in 16 bits
-	Refused   map[string]string `json:"refused" keys:"bf16,fp8,fp8_block,int8,fp4,mxfp4,int4,w4a8"`                   // why, where more is known
+	Native    []string          `json:"native" required:"true" enum:"bf16,fp8,fp8_block,int8,fp4,mxfp4,int4,w4a8,gguf"`    // multiplied as they are
+	Converted []string          `json:"converted" required:"true" enum:"bf16,fp8,fp8_block,int8,fp4,mxfp4,int4,w4a8,gguf"` // in 16 bits
+	Refused   map[string]string `json:"refused" keys:"bf16,fp8,fp8_block,int8,fp4,mxfp4,int4,w4a8,gguf"`                   // why, where more is known
 	Source    string            `json:"source" required:"true" nonempty:"true"`
 }
 
@@ -31,6 +32,7 @@ type weightKind struct {
 var weightKinds = []weightKind{
 	{"fp4", "NVFP4", "nvfp4", 0.56}, {"mxfp4", "MXFP4", "mxfp4", 0.53}, {"w4a8", "W4A8", "w4a8", 0.52}, {"int4", "INT4", "int4", 0.52},
 	{"fp8", "FP8", "fp8", 1}, {"fp8_block", "FP8 of blocks", "fp8_block", 1}, {"int8", "INT8", "int8", 1}, {"bf16", "BF16", "bf16", 2},
+	{plain.GGUF, "GGUF", "q4_k_m", 0.61},
 }
 
 // kindOfWeights is the format of a server's weights; nil for none of these.
@@ -150,7 +152,7 @@ func (e *Engine) refusedWeights(s *hardware.System, w *weightKind) string {
 	if r := c.Refused[w.name]; r != "" {
 		why += ": " + r
 	}
-	return fmt.Sprintf("%s; nearest there: weights %s; %s", why, c.nearest(w).setting, e.whereRun(s, w))
+	return fmt.Sprintf("%s; nearest there: weights %s; %s", why, c.nearest(w).as(w.bytes), e.whereRun(s, w))
 }
 
 // nearest is the supported weights of most similar size, preferably native; all chips run 16 bits.
@@ -161,6 +163,18 @@ func (c *Chip) nearest(w *weightKind) *weightKind {
 		if k := &weightKinds[i]; c.does(k.name) != notRun &&
 			(best == nil || cmp.Or(cmp.Compare(far(k), far(best)), cmp.Compare(c.does(k.name), c.does(best.name))) < 0) {
 			best = k
+		}
+	}
+	return best
+}
+
+// as is the setting for a kind of weights that come closest to this many bytes.
+func (k *weightKind) as(bytes float64) string {
+	best, off := k.setting, math.Inf(1)
+	for i := range plain.Formats {
+		f := &plain.Formats[i]
+		if far := math.Abs(math.Log(f.Bytes / bytes)); k.name == plain.GGUF && f.Kind == k.name && far < off {
+			best, off = f.Name, far
 		}
 	}
 	return best

@@ -63,7 +63,7 @@ func chipTable() string {
 	}
 	slices.SortFunc(families, func(a, b *family) int { return strings.Compare(a.generation, b.generation) })
 	for _, f := range families {
-		for _, e := range All() {
+		for _, e := range engines {
 			fmt.Fprintf(&b, "| %s | %s | %s | %s |", strings.Join(f.chips, ", "), f.generation, f.formats, e.Name)
 			c, runs := e.Chips[f.generation]
 			for _, w := range weightKinds {
@@ -83,7 +83,7 @@ func chipTable() string {
 func chipSources() string {
 	var b strings.Builder
 	b.WriteString("| engine | generation | source |\n|---|---|---|\n")
-	for _, e := range All() {
+	for _, e := range engines {
 		for _, g := range slices.Sorted(func(yield func(string) bool) {
 			for g := range e.Chips {
 				if !yield(g) {
@@ -169,9 +169,13 @@ func TestChipsFormatsEngines(t *testing.T) {
 	said, asked := saidOfChips(t), 0
 	for _, name := range hardware.Catalogue.Names() {
 		chip := on(t, name)
-		for _, e := range All() {
+		for _, e := range engines {
 			if chip.Type == "sow" {
-				if d, err := servedOn(t, e, chip, "fp8"); err != nil || len(e.Refuses(d, &d.Pools[0])) > 0 {
+				weights := "fp8"
+				if e.OnlyNamed { // which has files of its own formats
+					weights = "q8_0"
+				}
+				if d, err := servedOn(t, e, chip, weights); err != nil || len(e.Refuses(d, &d.Pools[0])) > 0 {
 					t.Errorf("%s refuses %s: %v", e.Name, name, err)
 				}
 				continue
@@ -191,11 +195,11 @@ func TestChipsFormatsEngines(t *testing.T) {
 // TestNativeWeights: what an engine multiplies as it is on a generation, every chip of it can multiply.
 func TestNativeWeights(t *testing.T) {
 	needs := map[string][]string{
-		"fp4": {"nvfp4"}, "mxfp4": {"mxfp4"}, "fp8": {"fp8"}, "fp8_block": {"fp8"}, "int8": {"int8"}, "bf16": {"bf16"}, "w4a8": {"fp8", "int8"},
+		"fp4": {"nvfp4"}, "mxfp4": {"mxfp4"}, "fp8": {"fp8"}, "fp8_block": {"fp8"}, "int8": {"int8"}, "bf16": {"bf16"}, "w4a8": {"fp8", "int8"}, "gguf": {"int8"},
 	}
 	for _, name := range hardware.Catalogue.Names() {
 		chip := on(t, name)
-		for _, e := range All() {
+		for _, e := range engines {
 			for _, format := range e.Chips[chip.Generation].Native {
 				if !slices.ContainsFunc(needs[format], chip.Computes) {
 					t.Errorf("%s multiplies %s on %s, which multiplies %q", e.Name, format, name, chip.Formats)

@@ -2,12 +2,16 @@ package engine
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"path"
 	"slices"
 	"strings"
 
+	"throughline/hardware"
 	"throughline/internal/document"
 	"throughline/op"
+	"throughline/plan"
 )
 
 // Framework launches models operator by operator from the host, without fused kernels or graphs. It
@@ -67,6 +71,34 @@ func FindRunner(name string) (*Framework, error) {
 		return nil, nil
 	}
 	return nil, fmt.Errorf("%s", document.NotOneOf(name, Runners()))
+}
+
+// count sets how many calls launch operators, on all chips and by generation.
+func (s *Scheduling) count(file document.Value) {
+	s.counts = map[string]*plan.Launches{}
+	for _, chips := range append([]string{anyChip}, slices.Sorted(maps.Keys(s.Launches))...) {
+		of := plan.Launches{}
+		if all := s.counts[anyChip]; all != nil {
+			of = *all
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Launches[chips])) {
+			kind, known := op.KindOf(name)
+			n := s.Launches[chips][name]
+			if !known || n < 0 || n >= math.MaxUint8 {
+				file.Problemf("launches on %s: %d of %q: there is no such operator or number", chips, n, name)
+			}
+			of[kind] = uint8(n + 1)
+		}
+		s.counts[chips] = &of
+	}
+}
+
+// launches is the calls that launch operators on a chip.
+func (s *Scheduling) launches(sys *hardware.System) *plan.Launches {
+	if sys != nil && s.counts[sys.Generation] != nil {
+		return s.counts[sys.Generation]
+	}
+	return s.counts[anyChip]
 }
 
 // Eager is how operators run in the framework.

@@ -1,15 +1,18 @@
-// Package engine describes what SGLang, vLLM and TensorRT-LLM can run, and the launch arguments of
-// a deployment for them. The facts are data: the options of a version, and what it supports.
+// Package engine describes what SGLang, vLLM, TensorRT-LLM and llama.cpp can run, and the launch
+// arguments of a deployment for them. The facts are data: the options of a version, and what it
+// supports.
 package engine
 
 import (
 	"embed"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
 	"throughline/deploy"
+	"throughline/hardware"
 	"throughline/internal/document"
 	"throughline/plan"
 )
@@ -40,6 +43,19 @@ type Format struct {
 	Remark string `json:"remark"`
 }
 
+// Small is the defaults of servers on chips with less memory, or of these beginnings of names.
+type Small struct {
+	BelowGiB   float64  `json:"below_gib" required:"true"`
+	Chips      []string `json:"chips" required:"true"`
+	StepTokens int      `json:"step_tokens" required:"true"`
+	Sequences  int      `json:"sequences" required:"true"`
+}
+
+// is reports whether a chip is one of these.
+func (s *Small) is(sys *hardware.System) bool {
+	return s != nil && sys != nil && (sys.Memory.GiB < s.BelowGiB || slices.ContainsFunc(s.Chips, func(name string) bool { return strings.HasPrefix(sys.Name, name) }))
+}
+
 // Scheduling is the facts that decide how an engine serves requests, with their sources.
 type Scheduling struct {
 	deploy.Scheduling
@@ -52,6 +68,8 @@ type Scheduling struct {
 	ReadsNarrowCache bool `json:"reads_narrow_cache" required:"true"`
 	// LibraryProducts: 8-bit products with one scale run in cuBLAS, as 16-bit ones do.
 	LibraryProducts bool `json:"library_products" required:"true"`
+	// Small is the batches of servers that are told nothing on chips with little memory.
+	Small *Small `json:"small"`
 	// GathersExperts: servers that gather tokens of data-parallel ranks, not dispatch them.
 	GathersExperts string `json:"gathers_experts" required:"true" enum:"always,aggregated,in nodes,never"`
 	// GathersByAllReduce: steps that gather by an all-reduce, not all-gather and reduce-scatter.
@@ -59,6 +77,8 @@ type Scheduling struct {
 	// AllReduceSeconds is by how much its all-reduces on NVIDIA's chips take longer than
 	// TensorRT-LLM's, which were measured.
 	AllReduceSeconds float64 `json:"all_reduce_seconds"`
+	// UncompiledAllReduceSeconds is the same of models that are not compiled.
+	UncompiledAllReduceSeconds float64 `json:"uncompiled_all_reduce_seconds"`
 	// TunesExchange: an exchange for throughput without overlap can use more units than by default.
 	TunesExchange bool `json:"tunes_exchange" required:"true"`
 	// FusesQuantization: products whose inputs norms and activations write narrow without a kernel.
@@ -76,6 +96,9 @@ type Scheduling struct {
 	// operator in PromptLaunchSeconds.
 	CapturedPrompts     int     `json:"captured_prompts" required:"true"`
 	PromptLaunchSeconds float64 `json:"prompt_launch_seconds" required:"true"`
+	// Launches is how many calls of the host launch an operator, by its name, on all chips and on
+	// those of a generation; others are launched as they are priced.
+	Launches map[string]map[string]int `json:"launches"`
 	// CompiledLaunchSeconds is the same for compiled sparse latent attention; 0: as others.
 	CompiledLaunchSeconds float64 `json:"compiled_launch_seconds" range:"[0,1]"`
 	// StagedAllReduce is the all-reduces that go through a buffer which all ranks see.
@@ -92,9 +115,14 @@ type Scheduling struct {
 	SparsePrompts bool `json:"sparse_prompts"`
 	// SparseApart: sparse latent attention and the experts behind it have unfused small kernels.
 	SparseApart bool `json:"sparse_apart"`
-	// SharedBeside is the most tokens of a step whose shared experts run beside the routed ones, in
-	// models with sparse attention; 0: as routed ones that all tokens visit.
+	// SharedBeside is the most tokens of a step whose shared experts run beside the routed ones on
+	// NVIDIA's chips; 0: as routed ones that all tokens visit.
 	SharedBeside int `json:"shared_beside" range:"[0,1e9]"`
+	// SharedAmong is the routed experts of models with latent attention and one shared expert whose
+	// shared one runs among the routed; 0: it does in none, where it runs beside.
+	SharedAmong int `json:"shared_among" range:"[0,1e9]"`
+	// LinearInputs is in how many products gated delta attention makes its inputs; 0: one.
+	LinearInputs int `json:"linear_inputs" range:"[0,4]"`
 	// WideRouter: routers multiply in 32 bits where the model requires it.
 	WideRouter bool `json:"wide_router"`
 	// SkipsIndex: for prompts no longer than its selection, the indexer makes the keys alone.
@@ -104,8 +132,18 @@ type Scheduling struct {
 	// DraftSequences is the default sequences over all data-parallel ranks of a server with drafts;
 	// printed commands always set a number. 0: as without drafts.
 	DraftSequences int `json:"draft_sequences"`
+	// HostShare is the share of the host's bandwidth at which it runs layers; 0: it runs none, and
+	// what is offloaded is read over the link. LinkShare is that of the link at which weights then
+	// cross it for prompts. HostEmbedding: the host looks up embeddings.
+	HostShare     float64 `json:"host_share" range:"[0,1]"`
+	LinkShare     float64 `json:"link_share" range:"[0,1]"`
+	HostEmbedding bool    `json:"host_embedding"`
 	// UnpreparedSeconds is the host time of a draft step that is not prepared ahead.
 	UnpreparedSeconds float64 `json:"unprepared_seconds"`
+	// ChatSeconds of the front end for each request of messages, unless the model's beginning is
+	// one of ChatOwn, whose prompts it makes otherwise.
+	ChatSeconds float64  `json:"chat_seconds" range:"[0,1]"`
+	ChatOwn     []string `json:"chat_own"`
 	// PipelineRest: which stages take one of the layers that do not divide evenly.
 	PipelineRest string `json:"pipeline_rest" required:"true" enum:"last stages,before the last"`
 
@@ -127,6 +165,8 @@ type Scheduling struct {
 	// nodes that they join, in ascending order; none: 1.
 	SlowPrefill []SlowExchange `json:"slow_prefill"`
 	SlowDecode  []SlowExchange `json:"slow_decode"`
+
+	counts map[string]*plan.Launches // of Launches, by generation
 
 	Sources map[string]string `json:"sources" required:"true"`
 	// Chosen are the numbers chosen with the runs in view that predictions are judged by.
@@ -198,6 +238,18 @@ type SequenceSteps struct {
 	Source    string   `json:"source" required:"true" nonempty:"true"`
 }
 
+// OwnKernels are an engine's kernels on a chip: the shares of the peaks that they reach, and the
+// seconds that each operator takes besides.
+type OwnKernels struct {
+	Wide      float64 `json:"wide" required:"true" range:"(0,2]"`      // products with 16-bit weights
+	Narrow    float64 `json:"narrow" required:"true" range:"(0,1]"`    // products with narrower ones
+	Experts   float64 `json:"experts" required:"true" range:"(0,1]"`   // products of routed experts
+	Attention float64 `json:"attention" required:"true" range:"(0,1]"` // attention
+	Memory    float64 `json:"memory" required:"true" range:"(0,1]"`    // bandwidth
+	Launch    float64 `json:"launch_seconds" required:"true" range:"[0,1]"`
+	Source    string  `json:"source" required:"true" nonempty:"true"`
+}
+
 // Exchange is what the kernels that send tokens to experts can do.
 type Exchange struct {
 	Ranks  []int  `json:"ranks" required:"true"` // supported numbers of ranks
@@ -213,9 +265,9 @@ type Engine struct {
 	// Chips are the supported generations and their weights; none: everything runs everywhere.
 	Chips map[string]Chip `json:"chips" required:"true"`
 
-	Weights      map[string]Format     `json:"weights" required:"true" keys:"bf16,fp8,int8,fp4,mxfp4,int4"`
-	Cache        map[string]string     `json:"cache" required:"true" keys:"bf16,fp8,fp4"` // option value by format
-	Capabilities map[string]Capability `json:"capabilities" required:"true"`              // by feature key
+	Weights      map[string]Format     `json:"weights" required:"true" keys:"bf16,fp8,int8,fp4,mxfp4,int4,gguf"`
+	Cache        map[string]string     `json:"cache" required:"true" keys:"bf16,fp8,fp4,q8_0"` // option value by format
+	Capabilities map[string]Capability `json:"capabilities" required:"true"`                   // by feature key
 	Scheduling   Scheduling            `json:"scheduling" required:"true"`
 	// PrefillExchange of prefill servers; nil: any number of ranks.
 	PrefillExchange *Exchange          `json:"prefill_exchange"`
@@ -223,6 +275,16 @@ type Engine struct {
 	Ports           map[string]Port    `json:"ports"` // by maker of the chip
 	// Products are the selectable kernels of block-scaled products.
 	Products map[string]Products `json:"products"`
+
+	// DefaultProducts is those that a server takes which is not told, by generation of the chip.
+	DefaultProducts map[string]string `json:"default_products"`
+	// Kernels are its own, by generation of the chip or, before that, by its name; none: those
+	// measured of the chip.
+	Kernels map[string]OwnKernels `json:"kernels"`
+	// OnlyNamed: it is not compared with others unless it is named.
+	OnlyNamed bool `json:"only_named"`
+	// SplitsLayers: several GPUs share a model by layers unless told otherwise; else by tensors.
+	SplitsLayers bool `json:"splits_layers"`
 
 	// Sequence is when requested sequence parallelism applies; nil: in all steps with prompts.
 	Sequence *SequenceSteps `json:"sequence"`
@@ -232,6 +294,7 @@ type Engine struct {
 	Options       Options
 	RouterOptions Options // of the router
 
+	source   []byte // of its file, where numbers were changed; nil: as it is
 	versions func() (map[string]*Engine, error)
 	ports    map[string]*Scheduling // by maker of the chip
 	support  [featureCount]Support
@@ -266,10 +329,15 @@ type Options struct {
 //go:embed data
 var files embed.FS
 
+// Data is the facts of engines as files.
+func Data() fs.FS { return files }
+
 var engines = load()
 
-// All lists the engines.
-func All() []*Engine { return slices.Clone(engines) }
+// All lists the engines that are compared where none is named.
+func All() []*Engine {
+	return slices.DeleteFunc(slices.Clone(engines), func(e *Engine) bool { return e.OnlyNamed })
+}
 
 // Find returns the engine of a name or alias, optionally followed by @ and an earlier version.
 func Find(name string) (*Engine, error) {
@@ -294,7 +362,7 @@ func Find(name string) (*Engine, error) {
 	if near, ok := document.Nearest(name, names); ok {
 		meant = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return nil, fmt.Errorf("no engine %q: there are sglang, vllm, trtllm; none is a generic one%s", name, meant)
+	return nil, fmt.Errorf("no engine %q: there are sglang, vllm, trtllm, llamacpp; none is a generic one%s", name, meant)
 }
 
 func load() []*Engine {
@@ -302,6 +370,7 @@ func load() []*Engine {
 		newEngine("sglang", rules{limits: sglangLimits, pairs: sglangPairs, args: sglangArgs, variables: sglangVariables, remarks: sglangRemarks, router: sglangRouter}),
 		newEngine("vllm", rules{limits: vllmLimits, args: vllmArgs, sequences: vllmSequences, later: vllmLater, variables: vllmVariables, remarks: vllmRemarks, router: vllmRouter}),
 		newEngine("trtllm", rules{limits: trtllmLimits, args: trtllmArgs, config: trtllmConfig, remarks: trtllmRemarks, launcher: trtllmLauncher, router: trtllmRouter}),
+		newEngine("llamacpp", rules{limits: llamaLimits, args: llamaArgs, remarks: llamaRemarks, router: func(*Fleet) *Router { return nil }}),
 	}
 }
 
@@ -309,11 +378,19 @@ func load() []*Engine {
 func newEngine(name string, r rules) *Engine {
 	e := &Engine{rules: r, Attention: readAttention(name)}
 	read(path.Join("data/options", name+".json"), &e.Options)
-	read(path.Join("data/options", name+"_router.json"), &e.RouterOptions)
+	if router := path.Join("data/options", name+"_router.json"); exists(router) {
+		read(router, &e.RouterOptions)
+	}
 	if err := e.decode(parse(path.Join("data", name+".json"))); err != nil {
 		panic(err)
 	}
 	return e
+}
+
+// exists reports whether there is an embedded file.
+func exists(name string) bool {
+	_, err := fs.Stat(files, name)
+	return err == nil
 }
 
 // parse reads an embedded file.

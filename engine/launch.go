@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"throughline/deploy"
+	plain "throughline/number"
 	"throughline/op"
 )
 
@@ -33,7 +34,7 @@ type remark struct {
 // commonRemarks are those of every engine.
 var commonRemarks = []remark{
 	{
-		func(u unit) bool { return u.checkpoint == "" },
+		func(u unit) bool { return u.checkpoint == "" && u.weights != plain.GGUF },
 		func(u unit) string {
 			return fmt.Sprintf("MODEL is the path or repository of a checkpoint of %s in %s", u.Shape.Name, cmp.Or(u.weights, "its format"))
 		},
@@ -62,6 +63,23 @@ var commonRemarks = []remark{
 		},
 		text("if the decode servers draft tokens, give the prefill servers the same speculative options"),
 	},
+	{both(takes, bare), contextRemark},
+}
+
+// takes: it is known how long requests may be.
+func takes(u unit) bool { return u.Context > 0 }
+
+// contextRemark says which requests servers take, and what the longest costs.
+func contextRemark(u unit) string {
+	longest := context(u)
+	why := "the longest that the KV cache has room for"
+	switch {
+	case longest <= u.MaxContext:
+		return fmt.Sprintf("servers refuse requests of more than %d tokens, prompt and answer together: the KV cache of a rank, or the model, has room for no more", longest)
+	case u.Longest:
+		why = "the longest that the model takes"
+	}
+	return fmt.Sprintf("requests of up to %d tokens are taken, %s; one of that length holds as much KV cache as %.1f of those asked for", longest, why, float64(longest)/float64(u.MaxContext))
 }
 
 // Launch is how to start one server of a pool. For a deployment that the engine refuses, the
@@ -228,5 +246,6 @@ func modelName(u unit) string {
 	return quote(u.checkpoint)
 }
 
-func fraction(u unit) string { return strconv.FormatFloat(u.share, 'g', -1, 64) }
-func context(u unit) int     { return u.MaxContext }
+func fraction(u unit) string   { return strconv.FormatFloat(u.share, 'g', -1, 64) }
+func context(u unit) int       { return max(u.Context, u.MaxContext) }
+func requestTokens(u unit) int { return u.MaxContext }

@@ -77,7 +77,7 @@ var limits = []limit{
 	{
 		func(u unit) bool { return !u.fits },
 		func(u unit) string {
-			return fmt.Sprintf("ep %d · moe_tp %d is not a number of whole attention replicas of one pipeline stage (%d processors each)", u.ep, u.etp, u.tp*u.cp)
+			return fmt.Sprintf("ep %d · moe_tp %d is not a number of whole attention replicas of one pipeline stage (%d GPUs each)", u.ep, u.etp, u.tp*u.cp)
 		},
 	},
 	{
@@ -113,7 +113,7 @@ var limits = []limit{
 	{
 		func(u unit) bool { return u.nodes > 1 && u.procs%u.perNode != 0 },
 		func(u unit) string {
-			return fmt.Sprintf("the %d processors of a server do not fill nodes of %d", u.procs, u.perNode)
+			return fmt.Sprintf("the %d GPUs of a server do not fill nodes of %d", u.procs, u.perNode)
 		},
 	},
 	{
@@ -200,6 +200,9 @@ func (e *Engine) refusedSequence(u unit, chip *hardware.System) string {
 func (e *Engine) refusedOptions(u unit, s *hardware.System) (out []string) {
 	for _, option := range e.unknown(&u.ServerOptions) {
 		out = append(out, fmt.Sprintf("%s %s has no option %s", e.Title, e.Options.Version, option))
+	}
+	if e.SplitsLayers && u.procs > 1 && s != nil && s.Memory2 == nil {
+		out = append(out, fmt.Sprintf("a machine has one %s, whose memory is the host's; several machines (--rpc) are not priced", s.Name))
 	}
 	if u.ServerOptions.Attention+u.ServerOptions.PrefillAttention+u.ServerOptions.DecodeAttention != "" {
 		out = append(out, e.refusedAttention(u, s)...)

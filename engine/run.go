@@ -21,9 +21,9 @@ type RunOption struct {
 
 // RunOptions that the model of scheduling supports.
 var RunOptions = []RunOption{
-	{"step-tokens", map[string]string{"sglang": "chunked-prefill-size", "vllm": "max-num-batched-tokens", "trtllm": "max_num_tokens"}, []string{"sglang"},
+	{"step-tokens", map[string]string{"sglang": "chunked-prefill-size", "vllm": "max-num-batched-tokens", "trtllm": "max_num_tokens", "llamacpp": "ubatch-size"}, []string{"sglang"},
 		func(t *deploy.ServerOptions) *int { return &t.StepTokens }, 0},
-	{"max-running-requests", map[string]string{"sglang": "max-running-requests", "vllm": "max-num-seqs", "trtllm": "max_batch_size"}, []string{"sglang"},
+	{"max-running-requests", map[string]string{"sglang": "max-running-requests", "vllm": "max-num-seqs", "trtllm": "max_batch_size", "llamacpp": "parallel"}, []string{"sglang"},
 		func(t *deploy.ServerOptions) *int { return &t.Sequences }, 0},
 	{"poll-steps", map[string]string{"sglang": "scheduler-recv-interval"}, nil,
 		func(t *deploy.ServerOptions) *int { return &t.PollSteps }, 1},
@@ -49,7 +49,9 @@ const MemorySetting = "memory-share"
 func MemoryOptions() map[string]string {
 	out := map[string]string{}
 	for _, e := range engines {
-		out[e.Name] = e.Scheduling.Memory.Option
+		if option := e.Scheduling.Memory.Option; option != "" {
+			out[e.Name] = option
+		}
 	}
 	return out
 }

@@ -26,7 +26,7 @@ func TestTell(t *testing.T) {
 	if err := SetOption(&told, "chunked_prefill", 1, 1); err == nil {
 		t.Error("an option that is not known is taken")
 	}
-	if got := Aliases("max-running-requests"); !slices.Equal(got, []string{"max-num-seqs", "max_batch_size"}) {
+	if got := Aliases("max-running-requests"); !slices.Equal(got, []string{"max-num-seqs", "max_batch_size", "parallel"}) {
 		t.Error(got)
 	}
 	d := find(t, "sglang").Apply(deploy.Deployment{ServerOptions: told, Model: exchanging(8, 8).Model, Assume: exchanging(8, 8).Assume, Pools: exchanging(8, 8).Pools})

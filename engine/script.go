@@ -28,8 +28,8 @@ func (f *Fleet) Script(title ...string) string {
 	for _, r := range f.Remarks {
 		writef("%s", comment("note: ", r))
 	}
-	if u := f.programs[0].unit; hasContext(u) && (u.Shape.Positions == 0 || u.MaxContext < u.Shape.Positions) {
-		writef("%s", comment("note: ", fmt.Sprintf("servers refuse requests of more than %d tokens, prompt and answer together, which is what was asked for; for longer ones raise the context length below, for which the KV cache must have room", u.MaxContext)))
+	if u := f.programs[0].unit; takes(u) {
+		writef("%s", comment("note: ", contextRemark(u)))
 	}
 	writef("set -euo pipefail")
 	if f.Model == "" {

@@ -86,7 +86,7 @@ var sglangLimits = []limit{
 	},
 	{
 		func(u unit) bool { return piped(u) && redundant(u) },
-		text("SGLang has no redundant experts in a pipeline: EPLB takes all processors for one group of experts"),
+		text("SGLang has no redundant experts in a pipeline: EPLB takes all GPUs for one group of experts"),
 	},
 	{
 		func(u unit) bool {

@@ -67,7 +67,7 @@ var trtllmConfig = []arg{
 	{speculates, "speculative_config.num_nextn_predict_layers", number(func(u unit) int { return u.drafted })},
 	{prefills, "disable_overlap_scheduler", text("true")},
 	{split, "cache_transceiver_config.backend", text("NIXL")},
-	{both(split, hasContext), "cache_transceiver_config.max_tokens_in_buffer", number(context)},
+	{both(split, hasContext), "cache_transceiver_config.max_tokens_in_buffer", number(requestTokens)},
 }
 
 // trtllmLauncher starts a process per processor on several nodes.
@@ -110,6 +110,15 @@ var trtllmLimits = []limit{
 var trtllmRemarks = []remark{
 	{bare, text("write the configuration to " + trtllmConfigFile)},
 	{hasFraction, text("free_gpu_memory_fraction counts the memory that is free after the weights are loaded")},
+	{
+		// tensorrt_llm/llmapi/llm.py, _check_arguments: longer prompts are refused unless cut.
+		func(u unit) bool {
+			return computes(u) && hasContext(u) && !cutsPrompts(u) && trtllmTokens(u) < context(u)
+		},
+		func(u unit) string {
+			return fmt.Sprintf("prompts of more than %d tokens, max_num_tokens, are refused; enable_chunked_prefill: true would take them in pieces", trtllmTokens(u))
+		},
+	},
 	{redundant, text("the WIDEEP backend is made for GPUs in one multi-node NVLink domain")},
 	{contextual, text("Helix needs Blackwell GPUs")},
 	{

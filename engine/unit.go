@@ -110,6 +110,8 @@ func cacheFormat(bytes float64) string {
 		return "bf16"
 	case bytes == 1:
 		return "fp8"
+	case bytes == 34./32:
+		return "q8_0"
 	case bytes < 1:
 		return "fp4"
 	}

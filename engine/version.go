@@ -2,8 +2,9 @@ package engine
 
 import (
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"throughline/hardware"
@@ -23,17 +24,70 @@ type Port struct {
 	Patch document.Value `json:"patch" required:"true"`
 }
 
-// At is the engine in an earlier version.
+// At is the engine in a version, or in the nearest known one that stands in for it.
 func (e *Engine) At(version string) (*Engine, error) {
-	if _, ok := e.Versions[version]; ok {
-		versions, err := e.versions()
-		return versions[version], err
+	if numbers(version) == nil {
+		return nil, fmt.Errorf("%q is no version of %s: versions are numbers such as 0.11 or 0.5.9", version, e.Title)
 	}
-	known := "none is known"
-	if len(e.Versions) > 0 {
-		known = "known are " + document.QuoteList(slices.Sorted(maps.Keys(e.Versions)))
+	known := e.Nearest(version)
+	if known == "" {
+		return e, nil
 	}
-	return nil, fmt.Errorf("no earlier version %q of %s: %s", version, e.Title, known)
+	versions, err := e.versions()
+	return versions[known], err
+}
+
+// Nearest is the known earlier version whose facts hold for a version: the first that is not before
+// it, as each has what later releases changed. Empty: the current one.
+func (e *Engine) Nearest(version string) (out string) {
+	if _, known := e.Versions[version]; known {
+		return version
+	}
+	asked := numbers(version)
+	for known := range e.Versions {
+		if n := numbers(known); slices.Compare(asked[:min(len(asked), len(n))], n) <= 0 && (out == "" || before(n, numbers(out))) {
+			out = known
+		}
+	}
+	return out
+}
+
+// before orders known versions; a shorter one stands for all releases that begin so.
+func before(a, b []int) bool {
+	if short := min(len(a), len(b)); slices.Equal(a[:short], b[:short]) {
+		return len(a) > len(b)
+	}
+	return slices.Compare(a, b) < 0
+}
+
+// numbers of a version: 0.5.10 of v0.5.10.post1; none: it is not one.
+func numbers(version string) (out []int) {
+	for _, part := range strings.Split(strings.TrimPrefix(version, "v"), ".") {
+		digits := len(part) - len(strings.TrimLeft(part, "0123456789"))
+		n, err := strconv.Atoi(part[:digits])
+		if err != nil {
+			break
+		}
+		out = append(out, n)
+		if digits < len(part) {
+			break
+		}
+	}
+	return out
+}
+
+// StandIn says that facts of another version stand in for the one that a name asks for; empty: no.
+func StandIn(name string) string {
+	of, version, told := strings.Cut(name, "@")
+	e, err := Find(of)
+	if !told || err != nil || e.Versions[version].Source != "" {
+		return ""
+	}
+	stands := "now"
+	if known := e.Nearest(version); known != "" {
+		stands = known
+	}
+	return fmt.Sprintf("%s: what is known of %s %s stands in for it", name, e.Title, stands)
 }
 
 // on is the scheduling on a chip, with its port if there is one.
@@ -93,8 +147,10 @@ func (e *Engine) decodeFacts(file document.Value) {
 	for maker, port := range e.Ports {
 		var on Engine
 		file.Merged(port.Patch).Decode(&on)
+		on.Scheduling.count(file)
 		e.ports[maker] = &on.Scheduling
 	}
+	e.Scheduling.count(file)
 	for i, f := range features {
 		c, ok := e.Capabilities[f.key]
 		if !ok {

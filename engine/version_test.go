@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"throughline/assume"
 	"throughline/deploy"
 	"throughline/internal/document"
+	"throughline/internal/test/builtin"
 	"throughline/plan"
 )
 
@@ -67,7 +69,7 @@ func TestNoEngineNoBehaviour(t *testing.T) {
 	d := exchanging(16, 8)
 	d.Assume = &assume.Assumptions{}
 	d.ServerOptions = deploy.ServerOptions{Captured: 8, CapturedPrompts: 8, SharedApart: true, Exchange: "none"}
-	for _, e := range append(All(), Generic, find(t, "sglang@0.4.6"), find(t, "vllm@0.9")) {
+	for _, e := range append(slices.Clone(engines), Generic, find(t, "sglang@0.4.6"), find(t, "vllm@0.9")) {
 		d.Pools[0].Plan.Behaviour = plan.Behaviour{Gathered: true, Launch: 1, LightLast: true}
 		if got := e.Apply(d).Pools[0].Plan.Behaviour; got != (plan.Behaviour{}) {
 			t.Errorf("%s: %+v", e.Name, got)
@@ -90,6 +92,64 @@ func TestVersionsAtOnce(t *testing.T) {
 	for _, was := range got {
 		if was == nil || was != got[0] {
 			t.Fatalf("%p and %p", was, got[0])
+		}
+	}
+}
+
+// TestSmallChips: a vLLM server on an A100 or a chip below 70 GiB runs 256 sequences and 2048 tokens a step unless it is told others.
+func TestSmallChips(t *testing.T) {
+	e, err := Find("vllm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	small := e.Scheduling.Small
+	if small.StepTokens != 2048 || small.Sequences != 256 {
+		t.Errorf("%+v", small)
+	}
+	for name, want := range map[string]bool{"A100_SXM": true, "A100_40GB": true, "L40S": true, "H100_SXM": false, "RTX_PRO_6000": false, "MI300X": false} {
+		if got := small.is(builtin.System(t, name)); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestNearest: a version has the facts of the first known one that is not before it, which a note says.
+func TestNearest(t *testing.T) {
+	for name, want := range map[string]string{
+		"vllm@0.5.4": "0.5", "vllm@0.6": "0.9.1", "vllm@0.9.2": "0.9", "vllm@0.10.2": "0.10", "vllm@v0.11.0": "0.11.0", "vllm@0.11.2": "0.13", "vllm@0.14.0rc3": "0.16", "vllm@0.18": "0.20", "vllm@0.25.1": "",
+		"sglang@0.4.3": "0.4.6", "sglang@0.4.7": "0.4.8", "sglang@0.4.9": "0.4", "sglang@0.5.3": "0.5.5", "sglang@0.5.7": "0.5.8", "sglang@0.5.9": "0.5.9", "sglang@0.5.10.post1": "0.5.10", "sglang@0.5.15": "", "trtllm@1.2": "",
+	} {
+		of, version, _ := strings.Cut(name, "@")
+		if got := find(t, of).Nearest(version); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+		if e := find(t, name); want == "" && e != find(t, of) || want != "" && e != find(t, of+"@"+want) {
+			t.Errorf("%s is not %s", name, want)
+		}
+	}
+	for name, want := range map[string]string{
+		"vllm": "", "vllm@0.16": "", "vllm@0.11": "vllm@0.11: what is known of vLLM 0.11.0 stands in for it",
+		"trtllm@1.2": "trtllm@1.2: what is known of TensorRT-LLM now stands in for it",
+	} {
+		if got := StandIn(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestDefaultProducts: SGLang 0.5.6 to 0.5.9 takes the Triton kernels of AITER on both chips of CDNA 3, whatever the day of a run.
+func TestDefaultProducts(t *testing.T) {
+	for name, want := range map[string]float64{"sglang@0.5.4": 0, "sglang@0.5.6": 2112, "sglang@0.5.9": 2112, "sglang@0.5.10": 0, "sglang": 0} {
+		for _, chip := range []string{"MI300X", "MI325X", "MI355X"} {
+			d := exchanging(1, 8)
+			d.Pools[0].System = builtin.System(t, chip)
+			of := want
+			if chip == "MI355X" {
+				of = 0
+			}
+			if got := find(t, name).Apply(d).Precision.BlockKernels.N; got != of {
+				t.Errorf("%s on %s: products of %g", name, chip, got)
+			}
 		}
 	}
 }

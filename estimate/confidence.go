@@ -1,9 +1,11 @@
 package estimate
 
 import (
-	_ "embed"
+	"embed"
 	"encoding/json"
+	"io/fs"
 	"math"
+	"slices"
 
 	"throughline/cost"
 	"throughline/model"
@@ -20,8 +22,8 @@ type Confidence struct {
 	// Band. It is a rung of a ladder. 0: such predictions were never compared with measurements.
 	Band float64
 
-	Quantity     Quantity
-	Circumstance Circumstance
+	Quantity Quantity
+	Causes   Causes
 }
 
 // Quantity is a predicted time. Each has been compared with measurements of its own.
@@ -30,99 +32,150 @@ type Quantity uint8
 const (
 	PrefillStep Quantity = iota
 	DecodeStep
-	TTFT       // of servers that prefill and decode
-	HandedTTFT // of servers that hand over to decode servers
+	TTFT
 	TPOT
-	// The same, of servers whose settings are unknown.
-	UntoldTTFT
-	UntoldTPOT
 	QuantityCount
 )
 
 // Quantities are their names.
-var Quantities = [QuantityCount]string{"prefill step", "decode step", "TTFT", "TTFT, disaggregated", "TPOT", "TTFT, settings not told", "TPOT, settings not told"}
+var Quantities = [QuantityCount]string{"prefill step", "decode step", "TTFT", "TPOT"}
 
-// Circumstance is what makes predictions miss by more than their kernels do.
-type Circumstance struct {
-	Experts   bool // least is known about their kernels and their balance
-	Drafts    bool // how many are accepted depends on the text
-	Estimated bool // kernels, and so software, of another chip
-}
+// Cause is why predictions are off beyond the error of their kernels.
+type Cause uint8
 
-// Width is how far predictions of a quantity are off with correct kernels, four times in five, as
-// the logarithm of a share, and what circumstances add to it.
-type Width struct {
-	Base      float64 `json:"base"`
-	Experts   float64 `json:"experts,omitempty"`
-	Drafts    float64 `json:"drafts,omitempty"`
-	Estimated float64 `json:"estimated,omitempty"`
-}
-
-// Terms of a width, each of which is multiplied by something and added.
 const (
-	Base = iota
-	Experts
-	Drafts
-	Estimated
-	TermCount
+	Loads     Cause = iota // of one deployment: some are predicted better than others
+	Pairs                  // of model and engine: each has a bias of its own
+	Unseen                 // none of its runs on this system was there when serving was modelled
+	Experts                // least is known about their kernels and their balance
+	Drafts                 // how many are accepted depends on the text
+	Estimated              // kernels, and so software, of another chip
+	Pools                  // servers that prefill hand over to others that decode
+	Wave                   // the first requests of a benchmark, to servers that have just started
+	Version                // of the engine is not told
+	Settings               // of the servers are not told
+	CauseCount
 )
 
-// Terms are the factors of a width's terms.
-func (c *Circumstance) Terms() [TermCount]float64 {
-	factor := func(applies bool) float64 {
-		if applies {
-			return 1
+// CauseNames are their names in the file of bands.
+var CauseNames = [CauseCount]string{"loads", "pairs", "unseen", "experts", "drafts", "estimated", "pools", "first wave", "version", "settings"}
+
+// Causes are those that apply to a prediction.
+type Causes [CauseCount]bool
+
+// Width is how far each cause puts predictions of a quantity off, four times in five, as a
+// logarithm. Causes are independent, so that their squares add up.
+type Width [CauseCount]float64
+
+// MarshalJSON writes the causes that count by name.
+func (w Width) MarshalJSON() ([]byte, error) {
+	named := map[string]float64{}
+	for c, v := range w {
+		if v > 0 {
+			named[CauseNames[c]] = v
 		}
-		return 0
 	}
-	return [TermCount]float64{
-		Base: 1, Experts: factor(c.Experts), Drafts: factor(c.Drafts),
-		Estimated: factor(c.Estimated),
+	return json.Marshal(named)
+}
+
+// UnmarshalJSON reads them.
+func (w *Width) UnmarshalJSON(src []byte) error {
+	var named map[string]float64
+	err := json.Unmarshal(src, &named)
+	for c, name := range CauseNames {
+		w[c] = named[name]
 	}
+	return err
 }
 
-// WidthOf makes a width of its terms.
-func WidthOf(n [TermCount]float64) Width {
-	return Width{Base: n[Base], Experts: n[Experts], Drafts: n[Drafts], Estimated: n[Estimated]}
+// Of is the width of some causes together.
+func (w *Width) Of(causes *Causes) float64 {
+	sum := 0.0
+	for c, v := range w {
+		if causes[c] {
+			sum += v * v
+		}
+	}
+	return math.Sqrt(sum)
 }
 
-// share is the width in a circumstance.
-func (w *Width) share(c *Circumstance) float64 {
-	t := c.Terms()
-	return math.Exp(w.Base*t[Base] + w.Experts*t[Experts] + w.Drafts*t[Drafts] + w.Estimated*t[Estimated])
-}
-
-// Bands are the widths of all quantities.
+// Bands are the widths of all quantities, and the systems that runs were seen on, by engine and
+// model.
 type Bands struct {
-	Source string           `json:"source"`
-	Widths map[string]Width `json:"widths"`
+	Source string                         `json:"source"`
+	Widths map[string]Width               `json:"widths"`
+	Seen   map[string]map[string][]string `json:"seen"`
 }
 
 //go:embed bands.json
-var bandsFile []byte
+var bandsFile embed.FS
 
-var widths = func() (out [QuantityCount]Width) {
-	var b Bands
-	if err := json.Unmarshal(bandsFile, &b); err != nil {
-		panic("the widths of bands: " + err.Error())
+// Data is the widths of bands as a file.
+func Data() fs.FS { return bandsFile }
+
+var bands = func() (out Bands) {
+	src, err := bandsFile.ReadFile("bands.json")
+	if err == nil {
+		err = json.Unmarshal(src, &out)
 	}
-	for q, name := range Quantities {
-		out[q] = b.Widths[name]
+	if err != nil {
+		panic("the widths of bands: " + err.Error())
 	}
 	return out
 }()
 
+// Seen reports whether runs of a model behind an engine on a system were there when serving was
+// modelled.
+func Seen(engine, model, system string) bool {
+	return slices.Contains(bands.Seen[engine][model], system)
+}
+
 // Known is the confidence in a quantity, given the level and the error of its kernels.
-func Known(q Quantity, level cost.Level, kernels float64, c Circumstance) Confidence {
-	c.Estimated = level == cost.Estimated
-	out := Confidence{Level: level, Kernels: kernels, Quantity: q, Circumstance: c}
-	out.Judge(&widths[q])
+func Known(q Quantity, level cost.Level, kernels float64, c Causes) Confidence {
+	c[Loads], c[Estimated] = true, level == cost.Estimated
+	out := Confidence{Level: level, Kernels: kernels, Quantity: q, Causes: c}
+	w := bands.Widths[Quantities[q]]
+	out.Judge(&w)
 	return out
 }
 
 // Judge sets the band by a width. The errors of the kernels and of the rest are independent.
 func (c *Confidence) Judge(w *Width) {
-	c.Band = rung(math.Expm1(math.Hypot(c.Kernels, w.share(&c.Circumstance))))
+	c.Band = rung(math.Expm1(math.Hypot(c.Kernels, w.Of(&c.Causes))))
+}
+
+// Fact is something that a user can tell, and the causes of error that are gone once it is known.
+type Fact struct {
+	Name, Words string
+	removes     []Cause
+	measures    bool // the time itself, and with it what kernels are off by
+}
+
+// Facts are what can be told, and last what takes a measurement.
+var Facts = []Fact{
+	{Name: "settings", Words: "the launch settings of the servers", removes: []Cause{Settings}},
+	{Name: "version", Words: "the version of the engine", removes: []Cause{Version}},
+	{Name: "warm servers", Words: "servers that are warm when the benchmark begins", removes: []Cause{Wave}},
+	MeasuredRun,
+}
+
+// MeasuredRun is a run of the deployment that predictions are fitted to. What is left is what two
+// loads differ by.
+var MeasuredRun = Fact{Name: "measured run", Words: "one measured run of the deployment to fit to", removes: []Cause{Pairs, Unseen, Experts, Drafts, Estimated, Pools, Version, Settings}, measures: true}
+
+// Given is the confidence once a fact is known.
+func (c Confidence) Given(f *Fact) Confidence {
+	for _, cause := range f.removes {
+		c.Causes[cause] = false
+	}
+	w := bands.Widths[Quantities[c.Quantity]]
+	if f.measures {
+		c.Kernels = w[Loads] // the run that is fitted to is one load, and off as much as any other
+	}
+	if c.HasBand() {
+		c.Judge(&w)
+	}
+	return c
 }
 
 // rungs is the bands per factor of ten, an eighth apart, as the preferred numbers of ISO 3 are: two

@@ -107,22 +107,22 @@ func TestNoBand(t *testing.T) {
 	}
 }
 
-// TestBand: kernels off by 0.06 and a whole off by 0.08 besides are off by 0.1 together, 10.5%, of which the nearest rung is
-// 10^(-20/20), 10%; experts, drafts and kernels of another chip add their terms.
+// TestBand: kernels off by 0.06 and loads that differ by 0.08 are off by 0.1 together, 10.5%, of which the nearest rung is
+// 10^(-20/20), 10%; squares of further causes add up: 0.06, 0.08 and 0.24 make 0.26.
 func TestBand(t *testing.T) {
-	w := estimate.Width{Base: math.Log(0.08), Experts: math.Log(1.5), Drafts: math.Log(4), Estimated: math.Log(2)}
+	w := estimate.Width{estimate.Loads: 0.08, estimate.Pairs: 0.06, estimate.Unseen: 0.24, estimate.Drafts: 0.15}
 	for _, c := range []struct {
 		kernels float64
-		in      estimate.Circumstance
+		in      estimate.Causes
 		band    float64 // by hand, and the rung below 1 next to it
 		rung    float64
 	}{
-		{0.06, estimate.Circumstance{}, math.Expm1(0.1), 20},
-		{0, estimate.Circumstance{Experts: true}, math.Expm1(0.12), 18},
-		{0, estimate.Circumstance{Estimated: true}, math.Expm1(0.16), 15},
-		{0, estimate.Circumstance{Drafts: true}, math.Expm1(0.32), 8},
+		{0.06, estimate.Causes{estimate.Loads: true}, math.Expm1(0.1), 20},
+		{0, estimate.Causes{estimate.Loads: true, estimate.Pairs: true}, math.Expm1(0.1), 20},
+		{0, estimate.Causes{estimate.Loads: true, estimate.Pairs: true, estimate.Unseen: true}, math.Expm1(0.26), 11},
+		{0, estimate.Causes{estimate.Loads: true, estimate.Drafts: true}, math.Expm1(0.17), 15},
 	} {
-		got := estimate.Confidence{Kernels: c.kernels, Circumstance: c.in}
+		got := estimate.Confidence{Kernels: c.kernels, Causes: c.in}
 		got.Judge(&w)
 		if want := math.Pow(10, -c.rung/20); math.Abs(got.Band-want) > 1e-12 || math.Abs(math.Log(c.band/want)) > math.Ln10/40 {
 			t.Errorf("%+v: %+v, by hand %v, on the ladder %v", c, got, c.band, want)
@@ -137,13 +137,49 @@ func TestBand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for q := range estimate.QuantityCount {
-		one := estimate.Known(q, cost.Fitted, 0, estimate.Circumstance{})
-		if off := estimate.Known(q, cost.Fitted, 1, estimate.Circumstance{}); !(one.Band > 0.01) || !(off.Band > one.Band) {
+		one := estimate.Known(q, cost.Fitted, 0, estimate.Causes{estimate.Pairs: true})
+		if off := estimate.Known(q, cost.Fitted, 1, estimate.Causes{estimate.Pairs: true}); !(one.Band > 0.01) || !(off.Band > one.Band) {
 			t.Errorf("%s: bands of %v, with kernels off by a factor of e %v", estimate.Quantities[q], one.Band, off.Band)
 		}
 		if _, ok := written.Widths[estimate.Quantities[q]]; !ok {
 			t.Errorf("%s has no width in bands.json", estimate.Quantities[q])
 		}
+	}
+}
+
+// TestGiven: each fact that is told takes its causes away and widens nothing; a measured run leaves what two loads differ by, √2
+// of what one does.
+func TestGiven(t *testing.T) {
+	var all estimate.Causes
+	for c := range all {
+		all[c] = true
+	}
+	for _, q := range []estimate.Quantity{estimate.TTFT, estimate.TPOT} {
+		c := estimate.Known(q, cost.Estimated, 0.2, all)
+		for i := range estimate.Facts {
+			f := &estimate.Facts[i]
+			if given := c.Given(f); given.Band > c.Band {
+				t.Errorf("%s: %s widens ±%v to ±%v", estimate.Quantities[q], f.Name, c.Band, given.Band)
+			}
+		}
+		alone := estimate.Known(q, cost.Fitted, 0, estimate.Causes{})
+		fitted := c
+		fitted.Causes[estimate.Wave] = false
+		fitted = fitted.Given(&estimate.MeasuredRun)
+		if want := math.Expm1(math.Sqrt2 * math.Log1p(alone.Band)); fitted.Causes != alone.Causes || math.Abs(math.Log(fitted.Band/want)) > math.Ln10/19 {
+			t.Errorf("%s: after a measured run %+v, by hand ±%v", estimate.Quantities[q], fitted, want)
+		}
+	}
+	none := estimate.Confidence{Quantity: estimate.TTFT}
+	if got := none.Given(&estimate.MeasuredRun); got.HasBand() {
+		t.Errorf("a fact makes a band: %+v", got)
+	}
+}
+
+// TestSeen: the file of bands names the systems whose runs serving was modelled by.
+func TestSeen(t *testing.T) {
+	if !estimate.Seen("vllm", "gpt-oss-120b", "H100_SXM") || estimate.Seen("vllm", "gpt-oss-120b", "Gaudi3") || estimate.Seen("nobody", "gpt-oss-120b", "H100_SXM") {
+		t.Error("gpt-oss-120b behind vLLM was seen on the H100, and not on Gaudi 3")
 	}
 }
 

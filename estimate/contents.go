@@ -16,8 +16,10 @@ type Contents struct {
 	*Detail
 	// Operators add up to the step: in their order, then what it transfers and waits for.
 	Operators []Operator
-	// Drawn is time and energy of the step on one processor; nil: not asked, or not known.
+	// Drawn is time and energy of the step on one processor; nil: not known.
 	Drawn *cost.Spent
+	// Works are what the operators do, and the wait of a processor for other stages.
+	Works []cost.Work
 	// Spans are the executions of operators, in the order in which they end.
 	Spans []schedule.Span
 
@@ -76,6 +78,7 @@ func (e *Evaluator) Contents(p *plan.Plan) *Contents {
 		}
 		o.Start, o.End = min(o.Start, s.Start), max(o.End, s.End)
 	}
+	e.draw(c)
 	return c
 }
 
@@ -88,19 +91,17 @@ func (e *Evaluator) Operators(p *plan.Plan) []Operator {
 
 // operators are those of the step that was evaluated last.
 func (e *Evaluator) operators(p *plan.Plan, est *Estimate) (out []Operator) {
-	pricer, unlimited, burst := e.pricer(e.problem.Phase), e.unlimited(), e.pricer(op.Decode)
+	pricer := e.pricer
 	net := collective.NewNet(e.system, e.problem.Assume.BytesPerGB)
 	ends := [PartCount]int{}
 	e.each(p, func(o *Operator) {
 		out, ends[o.Part] = append(out, *o), len(out)+1
 		o = &out[len(out)-1]
-		o.Name, o.Block, o.Peak = o.Kind.String(), blockOf(o), e.problem.peakOf(&o.Op)
-		if t := unlimited.Price(&o.Op).Time; t >= picosecond {
-			o.Static = min(o.Exposed, o.Time, t)
-		}
-		o.Burst = o.Exposed
+		o.Name, o.Block, o.Peak = o.Kind.String(), blockOf(o), e.peakOf(&o.Op)
+		o.Static = min(o.Exposed, o.Time, pricer.Static(&o.Op))
+		o.Full = o.Exposed
 		if o.Class != op.Comm && o.Time > 0 {
-			o.Burst *= burst.Time(&o.Op) / o.Time
+			o.Full *= pricer.Full(&o.Op) / o.Time
 		}
 	})
 	from := 0

@@ -71,6 +71,7 @@ func (e *Evaluator) Totals(p *plan.Plan) *Contents {
 	c := &Contents{}
 	e.Evaluate(p, &c.Estimate)
 	c.Detail = e.detail(p, &c.Estimate)
+	c.Drawn = e.Spent(p, &e.step, c.StepTime)
 	return c
 }
 
@@ -80,7 +81,7 @@ func (e *Evaluator) detail(p *plan.Plan, est *Estimate) *Detail {
 	for i := range besides {
 		*besides[i].share(&d.Shares) += besides[i].adds(est)
 	}
-	pricer := e.pricer(e.problem.Phase)
+	pricer := e.pricer
 	var t trust
 	e.each(p, func(o *Operator) {
 		d.Shares.add(o)
@@ -97,7 +98,7 @@ func (e *Evaluator) detail(p *plan.Plan, est *Estimate) *Detail {
 		quantity = PrefillStep
 	}
 	kernels, level := t.kernels()
-	d.Confidence = Known(quantity, level, kernels, Circumstance{Experts: e.problem.Model.IsMoE()})
+	d.Confidence = Known(quantity, level, kernels, Causes{Pairs: true, Experts: e.problem.Model.IsMoE()})
 	if !e.problem.Assume.Compared() {
 		d.Confidence.Band = 0
 	}
@@ -135,7 +136,7 @@ func (e *Evaluator) exposed(kind PartKind, o *op.Op, b cost.Busy, uncovered, pac
 // each visits the priced operators of the step evaluated last. Of two overlapping micro-batches
 // they are those of one, executed twice as often.
 func (e *Evaluator) each(p *plan.Plan, visit func(*Operator)) {
-	pricer := e.pricer(e.problem.Phase)
+	pricer := e.pricer
 	uncovered, pace := e.work.Uncovered()
 	var o Operator
 	for kind := range PartCount {
@@ -154,18 +155,6 @@ func (e *Evaluator) each(p *plan.Plan, visit func(*Operator)) {
 			visit(&o)
 		}
 	}
-}
-
-// picosecond is less than any kernel takes.
-const picosecond = 1e-12
-
-// unlimited prices operators at rates beyond any limit: what remains is static.
-func (e *Evaluator) unlimited() *cost.Pricer {
-	pricer, err := cost.NewPricer(e.system.Unlimited(), &e.problem.Precision, e.problem.Assume, e.problem.Phase)
-	if err != nil {
-		panic(err) // the system itself had all rates
-	}
-	return pricer
 }
 
 // comm is the communication of all stages.

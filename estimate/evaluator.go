@@ -28,7 +28,7 @@ type machinery struct {
 
 	system  *hardware.System
 	lowerer op.Lowerer
-	pricers [op.PhaseCount]*cost.Pricer // by phase of a step; that of the other phase on demand
+	pricer  *cost.Pricer
 	rules   schedule.Rules
 	moe     bool
 	// handover is the networks at both ends of a cache transfer.
@@ -40,6 +40,9 @@ type machinery struct {
 	runs []op.Run
 	cut  [op.MostRuns]schedule.Block
 
+	clock       float64            // share of the full one, of the step evaluated last
+	prompted    float64            // share of the time before a step that was of steps with prompts
+	follows     [PartCount]float64 // seconds of its parts that follow the clock, at the full one
 	evaluations int
 }
 
@@ -51,7 +54,7 @@ type workspace struct {
 
 // NewEvaluator prepares a problem. It fails when the system has no rate for a number type.
 func NewEvaluator(p *Problem) (*Evaluator, error) {
-	pricer, err := cost.NewPricer(p.System, &p.Precision, p.Assume, p.Phase)
+	pricer, err := cost.NewPricer(p.System, &p.Precision, p.Assume)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +71,7 @@ func NewEvaluator(p *Problem) (*Evaluator, error) {
 	}
 	m.lowerer.Eager(p.Eager)
 	pricer.Eager(p.Eager)
-	m.pricers[p.Phase] = pricer
+	m.pricer = pricer
 	if h := p.Handover; h != nil {
 		m.handover = []collective.Net{collective.NewNet(p.System, p.Assume.BytesPerGB), collective.NewNet(h.System, p.Assume.BytesPerGB)}
 	}
@@ -124,25 +127,6 @@ func (e *Evaluator) stepOf(p *plan.Plan, out *op.Step) {
 	e.lowerer.Add(out, &g)
 }
 
-func (e *Evaluator) pricer(phase op.Phase) *cost.Pricer {
-	if p := e.pricers[phase%op.PhaseCount]; p != nil {
-		return p
-	}
-	return e.addPricer(phase)
-}
-
-// addPricer prepares the pricer of the other phase.
-func (e *Evaluator) addPricer(phase op.Phase) *cost.Pricer {
-	p := &e.problem
-	pricer, err := cost.NewPricer(e.system, &p.Precision, p.Assume, phase)
-	if err != nil {
-		panic(err) // the same system had all rates for the other phase
-	}
-	pricer.Eager(p.Eager)
-	e.pricers[phase] = pricer
-	return pricer
-}
-
 // TokensPerStep is the mean output of a decode step with drafts: the token that is always right,
 // and each draft if it and all before it are accepted.
 func TokensPerStep(acceptance []float64, drafts int) float64 {
@@ -163,10 +147,9 @@ func (e *Evaluator) evaluate(p *plan.Plan, out *Estimate, rec *schedule.Recorder
 	e.stepOf(p, &e.step)
 	e.lower(p, &e.step)
 	e.memory(p, &out.Memory)
-	e.price(p, &e.step, &out.Memory, rec != nil)
-	out.Memory.offload(e.problem.Offload)
+	t := e.timed(p, &e.step, true, rec)
+	e.offload(&out.Memory)
 	out.Plan = *p
-	t := e.rules.Step(&e.work, rec)
 	e.total(&t, out)
 }
 
@@ -176,11 +159,32 @@ func (e *Evaluator) Evaluations() int { return e.evaluations }
 // Step is the times of any step of a data-parallel rank, whatever the batch size of the plan.
 func (e *Evaluator) Step(p *plan.Plan, s *op.Step) schedule.Times {
 	e.lower(p, s)
-	var m Memory
-	e.memory(p, &m)
-	e.price(p, s, &m, false)
-	e.work.Cache = 0 // handovers belong to complete prompts
-	return e.rules.Step(&e.work, nil)
+	return e.timed(p, s, false, nil)
+}
+
+// timed prices the lowered operators at the clock that the power limit leads to. Handovers belong
+// to complete prompts.
+func (e *Evaluator) timed(p *plan.Plan, s *op.Step, complete bool, rec *schedule.Recorder) schedule.Times {
+	at := func(clock float64, rec *schedule.Recorder) schedule.Times {
+		e.clock = clock
+		e.pricer.SetClock(clock)
+		e.price(p, s, rec != nil)
+		if !complete {
+			e.work.Cache = 0
+		}
+		return e.rules.Step(&e.work, rec)
+	}
+	if e.system.Power == nil || e.problem.Eager != nil {
+		return at(1, rec)
+	}
+	t := at(1, nil)
+	switch clock := e.fitting(p, s, t.Step, complete); {
+	case rec != nil || clock < 1 && e.work.Layers.Overlap != plan.NoOverlap:
+		return at(clock, rec)
+	case clock < 1:
+		return e.slowed(clock)
+	}
+	return t
 }
 
 // Add adds sequences to a step.
@@ -194,7 +198,7 @@ func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
 	e.lowerer.Sizes(false)
 	var m Memory
 	e.memory(p, &m)
-	m.offload(e.problem.Offload)
+	e.offload(&m)
 	return m
 }
 
@@ -227,8 +231,8 @@ func (e *Evaluator) rank(p *plan.Plan) hardware.Members {
 }
 
 // price prices the lowered operators; what only a recorder needs is left out unless recorded.
-func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
-	pricer, w := e.pricer(s.Phase()), &e.work
+func (e *Evaluator) price(p *plan.Plan, s *op.Step, recorded bool) {
+	pricer, w := e.pricer, &e.work
 	w.Stages, w.Batches, w.Drafts, w.Pipelined, w.Underway = p.Attention.PP, p.Batch.Count, p.Drafts, p.Pipelined, p.Underway()
 	w.Filled, w.Last = p.Filled(e.problem.Model.Layers)
 	overlap := overlapOf(p, s)
@@ -254,7 +258,7 @@ func (e *Evaluator) price(p *plan.Plan, s *op.Step, m *Memory, recorded bool) {
 	w.Launching = e.launching(p, s)
 	w.Second = 0
 	if e.problem.Offload != (Offload{}) {
-		w.Second = e.linkTime(m)
+		w.Second, w.Beside = e.second(p, s)
 	}
 	w.Cache, w.Depth = 0, 0
 	if e.problem.Handover != nil {
@@ -287,16 +291,16 @@ func (e *Evaluator) launching(p *plan.Plan, s *op.Step) float64 {
 
 // launches is how often the host launches something in a step that is not captured.
 func (e *Evaluator) launches(p *plan.Plan) float64 {
-	stage := e.stage.list.Launched()
-	if p.SharedLaunches > 0 && p.Gathered && e.problem.Model.Experts.Shared > 0 {
+	stage := e.stage.list.Launched(p.Launches)
+	if p.SharedLaunches > 0 && p.SharedBeside == 0 && p.Gathered && e.problem.Model.Experts.Shared > 0 {
 		stage += float64(p.SharedLaunches) * e.stage.list.Times(op.ExpertDown)
 	}
 	n := p.Overlap.Batches() * float64(p.Attention.PP) * stage
 	if p.Drafts > 0 {
-		n += float64(p.Drafts) * e.draft.list.Launched()
+		n += float64(p.Drafts) * e.draft.list.Launched(p.Launches)
 	}
 	if e.problem.Assume.Ends {
-		n += e.ends.list.Launched()
+		n += e.ends.list.Launched(p.Launches)
 	}
 	return float64(p.Batch.Count) * n
 }

@@ -27,7 +27,7 @@ type Operator struct {
 	Times   float64 // executions in a step, one after another
 	Exposed float64 // what an execution adds to the step; of overlapping exchanges, on average
 	Static  float64 // the part of Exposed that no faster unit, memory or network would shorten: launches, floors of kernels, hops
-	Burst   float64 // Exposed where clocks do not fall, as kernels are measured
+	Full    float64 // Exposed at the full clock, as kernels are measured
 	Joules  float64 // of all executions on one processor; 0: not asked, or not known
 	Share   float64 // of the step, all executions together
 	Levels  []int   // network levels of a communication
@@ -51,24 +51,15 @@ type Peak struct {
 	Bytes         float64 // of the memory per second
 }
 
-func (p *Problem) peakOf(o *op.Op) Peak {
+func (e *Evaluator) peakOf(o *op.Op) Peak {
 	if o.Class == op.Comm {
 		return Peak{Engine: Comm}
 	}
-	sys, types := p.System, &p.Precision
-	out := Peak{Engine: Cube, DType: types.AttentionType, Bytes: sys.Memory.GBps * p.Assume.BytesPerGB}
-	switch _, narrow := sys.Matrix["float8"]; {
-	case o.Unit == op.VectorUnit:
-		out.Engine, out.DType, out.Flops = Vector, types.VectorType, sys.Vector[types.VectorType].TFlops*p.Assume.FlopsPerTFlop
-		return out
-	case o.Unit == op.MatrixUnit:
-		out.DType = types.Of(o.Module).Type
-	case o.Unit == op.WideUnit:
-		out.DType = "float32"
-	case o.Unit == op.IndexUnit && narrow:
-		out.DType = "float8"
+	out := Peak{Engine: Cube, Bytes: e.system.Memory.GBps * e.problem.Assume.BytesPerGB}
+	if o.Unit == op.VectorUnit {
+		out.Engine = Vector
 	}
-	out.Flops = sys.Matrix[out.DType].TFlops * p.Assume.FlopsPerTFlop
+	out.DType, out.Flops = e.pricer.PeakOf(o)
 	return out
 }
 

@@ -1,8 +1,6 @@
 package estimate
 
 import (
-	"cmp"
-
 	"throughline/cost"
 	"throughline/hardware"
 	"throughline/op"
@@ -10,64 +8,131 @@ import (
 	"throughline/schedule"
 )
 
-// AttentionTile is the rows of a matrix tile, which the queries that share a key fill in decode
-// steps: wgmma.m64 of PTX, 16 of each of four warps before.
-const AttentionTile = 64
+// fitting is the share of the full clock at which a step of so many seconds, priced at the full
+// one, draws no more than the power limit on average: where it is repeated over and over or, of a
+// step with prompts among decode steps, over the window of the controller, the rest of which is
+// more like it, as far as told, and decode steps, which read memory.
+func (e *Evaluator) fitting(p *plan.Plan, s *op.Step, seconds float64, repeated bool) float64 {
+	power, limit := e.system.Power, e.system.Limit()
+	heat := 0.0
+	e.parts(p, s, func(_ PartKind, list *op.List, times float64) { heat += times * e.pricer.Heat(list.All()) })
+	times := 1.0
+	var window cost.Effort // the decode steps, then all
+	if rest := power.Window - seconds; rest > 0 && !repeated && e.problem.Alternates && s.Phase() == op.Prefill {
+		times += e.prompted * rest / seconds
+		rest *= 1 - e.prompted
+		reading := cost.Work{Times: 1, Seconds: rest, Bytes: rest * min(e.system.Memory.GBps*e.problem.Assume.BytesPerGB, power.Pace(limit))}
+		window = reading.Effort(power)
+	}
+	most := times * (heat + (power.On+power.Busy)*seconds) // even if nothing of it waits
+	if most+window.Joules(power, 1) <= power.Held*limit*(times*seconds+window.Seconds(1)) {
+		return 1
+	}
+	effort := e.effort(p, s)
+	effort.Static += max(0, seconds-effort.Seconds(1))
+	window.Add(times, &effort)
+	return window.Under(power, limit).Clock
+}
 
-// Draw adds what the operators of a step draw under a power limit in watts, 0 or more than that of
-// the system for that, where its power is known.
-func (c *Contents) Draw(p *hardware.Power, limit float64) {
-	if p == nil || len(c.Operators) == 0 {
-		return
+// Prompted sets the share of the time before steps that was of steps with prompts.
+func (e *Evaluator) Prompted(share float64) { e.prompted = share }
+
+// slowed is the step priced last at another clock, without pricing it again.
+func (e *Evaluator) slowed(clock float64) schedule.Times {
+	e.clock = clock
+	e.pricer.SetClock(clock)
+	for part, pass := range [PartCount]*schedule.Pass{StagePart: &e.work.Layers, DraftPart: &e.work.Draft, EndsPart: &e.work.Ends} {
+		pass.Computing += (1/clock - 1) * e.follows[part]
 	}
-	works := Works(&c.Plan, c.Operators)
-	efforts := make([]cost.Effort, len(works))
-	for i := range works {
-		efforts[i] = works[i].Effort(p)
+	return e.rules.Step(&e.work, nil)
+}
+
+// effort is that of the operators of a step on one processor.
+func (e *Evaluator) effort(p *plan.Plan, s *op.Step) (sum cost.Effort) {
+	e.follows = [PartCount]float64{}
+	e.parts(p, s, func(part PartKind, list *op.List, times float64) {
+		ops := list.All()
+		for i := range ops {
+			if o := &ops[i]; o.Class != op.Comm {
+				effort := e.pricer.Effort(o)
+				sum.Add(times*o.Repeat, &effort)
+				e.follows[part] += o.Repeat * effort.Clocked
+			} else {
+				bytes, level := e.pricer.Sent(o)
+				sum.Moved += times * o.Repeat * e.system.Power.LinkByte(level) * bytes
+			}
+		}
+	})
+	return sum
+}
+
+// parts are the operators of a step, and how often one processor runs them.
+func (e *Evaluator) parts(p *plan.Plan, s *op.Step, visit func(part PartKind, list *op.List, times float64)) {
+	count := float64(p.Batch.Count)
+	filled, _ := p.Filled(e.problem.Model.Layers)
+	visit(StagePart, &e.stage.list, count*filled*float64(p.Attention.PP)*turns(p)*overlapOf(p, s).Batches())
+	if p.Drafts > 0 {
+		visit(DraftPart, &e.draft.list, count*float64(p.Drafts))
 	}
-	drawn := cost.Under(p, efforts, min(cmp.Or(limit, p.Limit), p.Limit))
-	c.Drawn = &drawn
-	for i := range c.Operators {
-		c.Operators[i].Joules = efforts[i].Joules(p, drawn.Clock)
+	if e.problem.Assume.Ends {
+		visit(EndsPart, &e.ends.list, count)
 	}
 }
 
-// Works are what the operators of a step do on one processor, in their order; the last is its wait
+// System is what the evaluator prices on.
+func (e *Evaluator) System() *hardware.System { return e.system }
+
+// turns is the share of the stages of a step that each processor runs.
+func turns(p *plan.Plan) float64 { return min(1, float64(p.Underway())/float64(p.Attention.PP)) }
+
+// Spent is what the step evaluated last takes on one processor; nil where its power is not known.
+func (e *Evaluator) Spent(p *plan.Plan, s *op.Step, seconds float64) *cost.Spent {
+	power := e.system.Power
+	if power == nil {
+		return nil
+	}
+	effort := e.effort(p, s)
+	effort.Static += max(0, seconds-effort.Seconds(e.clock))
+	return &cost.Spent{Clock: e.clock, Seconds: seconds, Joules: effort.Joules(power, e.clock)}
+}
+
+// draw adds what the operators of the step evaluated last take.
+func (e *Evaluator) draw(c *Contents) {
+	c.Works = c.works(e.pricer)
+	power := e.system.Power
+	if power == nil {
+		return
+	}
+	c.Drawn = &cost.Spent{Clock: e.clock, Seconds: c.StepTime}
+	for i := range c.Works {
+		effort := c.Works[i].Effort(power)
+		joules := effort.Joules(power, e.clock)
+		c.Drawn.Joules += joules
+		if i < len(c.Operators) {
+			c.Operators[i].Joules = joules
+		}
+	}
+}
+
+// works are what the operators of a step do on one processor, in their order; the last is its wait
 // for other stages, each of which runs what is under way once per step.
-func Works(p *plan.Plan, ops []Operator) []cost.Work {
-	turns := min(1, float64(p.Underway())/float64(p.Attention.PP))
-	out := make([]cost.Work, 0, len(ops)+1)
+func (c *Contents) works(pricer *cost.Pricer) []cost.Work {
+	out := make([]cost.Work, 0, len(c.Operators)+1)
 	waits := 0.0
-	for i := range ops {
-		o := &ops[i]
-		w := o.workload()
-		if o.Part == schedule.LayersPart || o.Part == schedule.HandOnPart {
-			w.Times *= turns
-			waits += (1 - turns) * o.Takes()
+	for i := range c.Operators {
+		o := &c.Operators[i]
+		w := cost.Work{Seconds: o.Exposed, Static: o.Exposed}
+		switch {
+		case o.Computes():
+			w = pricer.Work(&o.Op, o.Full, o.Static)
+		case o.Class == op.Comm && o.Group > 1:
+			w.Sent, w.Level = pricer.Sent(&o.Op)
+		}
+		if w.Times = o.Times; o.Part == schedule.LayersPart || o.Part == schedule.HandOnPart {
+			w.Times *= turns(&c.Plan)
+			waits += (1 - turns(&c.Plan)) * o.Takes()
 		}
 		out = append(out, w)
 	}
 	return append(out, cost.Work{Times: 1, Seconds: waits, Static: waits})
-}
-
-// workload is what an operator does.
-func (o *Operator) workload() cost.Work {
-	if !o.Computes() {
-		w := cost.Work{Times: o.Times, Seconds: o.Exposed, Static: o.Exposed}
-		if o.Class == op.Comm && len(o.Levels) > 0 {
-			w.Sent, w.Level = o.Sent, o.Levels[len(o.Levels)-1]
-		}
-		return w
-	}
-	w := cost.Work{Times: o.Times, Seconds: o.Burst, Static: o.Static, Rate: o.Peak.Flops, Pace: o.Peak.Bytes}
-	w.Flops, w.Bytes = o.Work()
-	w.ThroughCores = o.Peak.Engine == Vector
-	if o.Peak.Engine == Cube {
-		w.Type = o.Peak.DType
-	}
-	if o.Class == op.BMM && o.Phase == op.Decode && o.KVHeads > 0 {
-		w.ThroughCores = true
-		w.Filled = min(1, o.M/o.Count*float64(o.Heads)/float64(o.KVHeads)/AttentionTile)
-	}
-	return w
 }

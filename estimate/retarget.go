@@ -12,13 +12,8 @@ import (
 //
 // It fails when the system has no rate for a number type; the evaluator then stays where it was.
 func (e *Evaluator) On(s *hardware.System) error {
-	for _, p := range e.pricers {
-		if p == nil {
-			continue
-		}
-		if err := p.On(s); err != nil {
-			return err
-		}
+	if err := e.pricer.On(s); err != nil {
+		return err
 	}
 	e.system, e.problem.System = s, s
 	e.rules.On(s)

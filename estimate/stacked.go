@@ -43,7 +43,8 @@ func (e *Evaluator) Layered(p *plan.Plan, s *op.Step) Layered {
 	one := *p
 	one.Attention.PP = 1
 	e.lower(&one, s)
-	pricer, w := e.pricer(s.Phase()), &e.work
+	pricer, w := e.pricer, &e.work
+	pricer.SetClock(1) // lower clocks only take longer
 	out := Layered{ends: e.after(pricer, &e.ends, &w.Ends, e.problem.Assume.Ends), draft: e.after(pricer, &e.draft, &w.Draft, p.Drafts > 0)}
 	out.launching = e.launching(&one, s)
 	overlap := overlapOf(p, s)
@@ -105,7 +106,7 @@ func (e *Evaluator) Staged(p *plan.Plan, s *op.Step, l *Layered) float64 {
 	}
 	w.Filled, w.Last = p.Filled(e.problem.Model.Layers)
 	if p.Attention.PP > 1 {
-		w.HandOn = e.pricer(s.Phase()).HandOn(e.stages(p), e.stageMessage(p, s))
+		w.HandOn = e.pricer.HandOn(e.stages(p), e.stageMessage(p, s))
 	}
 	return e.rules.Step(&w, nil).Step
 }

@@ -16,7 +16,7 @@ func (e *Evaluator) HasSteps() bool {
 			return true
 		}
 	}
-	return e.pricer(e.problem.Phase).HasSteps()
+	return e.pricer.HasSteps()
 }
 
 // AppendCuts appends the batch sizes up to largest at which an operator's efficiency may change,
@@ -24,7 +24,7 @@ func (e *Evaluator) HasSteps() bool {
 // tell where it crosses a threshold; where a third shows that it is not, the crossing is bisected.
 func (e *Evaluator) AppendCuts(cuts []int, p *plan.Plan, largest int) []int {
 	c := cutter{evaluator: e, plan: *p, largest: largest, cuts: cuts}
-	pricer := e.pricer(e.problem.Phase)
+	pricer := e.pricer
 	if pricer.Calibrated() {
 		// Calibrated kernels have no steps; where throughput falls with the batch, it does so over
 		// a range of sizes, which cuts half a power of two apart probe.
@@ -85,7 +85,7 @@ func (c *cutter) operators(lower func(*plan.Plan, *op.Step, *op.List)) {
 	}
 	ones, twos, threes := lists[0].All(), lists[1].All(), lists[2].All()
 	for i := range ones {
-		e.pricer(e.problem.Phase).Thresholds(&ones[i], func(quantity cost.Quantity, threshold float64) {
+		e.pricer.Thresholds(&ones[i], func(quantity cost.Quantity, threshold float64) {
 			one, two, three := quantity(&ones[i]), quantity(&twos[i]), quantity(&threes[i])
 			if math.Abs(three-2*two+one) <= 1e-9*three {
 				c.straight(one, two, threshold)

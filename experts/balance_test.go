@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"throughline/assume"
+	"throughline/internal/files"
 	"throughline/internal/test/long"
 )
 
@@ -202,11 +203,11 @@ func TestParsePopularity(t *testing.T) {
 	for text, want := range map[string]Popularity{
 		"uniform": {}, "zipf:0.6": {Exponent: 0.6}, "lognormal:0.9": {Spread: 0.9},
 	} {
-		if got, err := ParsePopularity(text); err != nil || got != want {
+		if got, err := ParsePopularity(files.Machine, text); err != nil || got != want {
 			t.Errorf("%q is %+v, %v", text, got, err)
 		}
 	}
-	got, err := ParsePopularity("counts:" + file("1,2,1\n3,0,1\n"))
+	got, err := ParsePopularity(files.Machine, "counts:"+file("1,2,1\n3,0,1\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +219,7 @@ func TestParsePopularity(t *testing.T) {
 		"": "is not one of", "zipf": "zipf must be", "zipf:x": "zipf must be", "lognormal:9": "between 0 and 5", "uniform:3": "is not one of",
 		"counts:": "is not one of", "counts:" + filepath.Join(dir, "none.csv"): "none.csv",
 	} {
-		if _, err := ParsePopularity(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParsePopularity(files.Machine, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
@@ -226,7 +227,7 @@ func TestParsePopularity(t *testing.T) {
 		"1,x\n1,2,3\n0,0\n": {`line 1, column 2: "x" is not a number of visits`, "line 2 has 3 experts, the first has 2", "line 3: nothing visits these experts"},
 		"":                  {"no visits"},
 	} {
-		_, err := ParsePopularity("counts:" + file(text))
+		_, err := ParsePopularity(files.Machine, "counts:"+file(text))
 		for _, w := range want {
 			if err == nil || !strings.Contains(err.Error(), w) {
 				t.Errorf("%q: %v, want %q", text, err, w)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"throughline/internal/csvfile"
+	"throughline/internal/files"
 )
 
 // Popularity is how unevenly tokens visit the experts of a layer. The zero value is even.
@@ -42,7 +43,7 @@ func (p *Popularity) Varies() float64 {
 }
 
 // ParsePopularity reads uniform, zipf:EXPONENT, lognormal:SPREAD or counts:FILE, all without drift.
-func ParsePopularity(text string) (Popularity, error) {
+func ParsePopularity(in *files.Door, text string) (Popularity, error) {
 	kind, value, given := strings.Cut(text, ":")
 	var out Popularity
 	number := func(into *float64) error {
@@ -62,15 +63,15 @@ func ParsePopularity(text string) (Popularity, error) {
 		return out, number(&out.Spread)
 	case kind == "counts" && value != "":
 		var err error
-		out.Counts, err = ReadCounts(value)
+		out.Counts, err = ReadCounts(in, value)
 		return out, err
 	}
 	return out, fmt.Errorf("%q is not one of uniform, zipf:EXPONENT, lognormal:SPREAD, counts:FILE", text)
 }
 
 // ReadCounts reads a CSV table of visits without header: a row per layer, a column per expert.
-func ReadCounts(name string) (*Counts, error) {
-	f, err := csvfile.Open(name)
+func ReadCounts(in *files.Door, name string) (*Counts, error) {
+	f, err := csvfile.Open(in, name)
 	if err != nil {
 		return nil, err
 	}

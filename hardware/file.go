@@ -60,6 +60,7 @@ type File struct {
 	Mem2        *memory2File          `json:"mem2" doc:"second memory tier"`
 	Mode        string                `json:"processing_mode" enum:"roofline,no_overlap" doc:"roofline: an operator takes the longer of compute and memory time; no_overlap: their sum"`
 	Power       *Power                `json:"power" doc:"what the chip draws, and how its clock follows a power limit; absent: no watts are predicted"`
+	Economics   *Economics            `json:"economics" doc:"what the chip costs to rent, to buy and to make; absent: no dollars"`
 	Networks    []networkFile         `json:"networks" required:"true" nonempty:"true" doc:"interconnect levels, innermost first"`
 	ProcsPerNPU int                   `json:"procs_per_npu" range:"[1,1000000]" doc:"processors on one card"`
 	Overlap     *float64              `json:"collective_overlap" range:"[0,1]" doc:"share of every collective hidden behind computation; default 1 for type \"sow\", else 0"`
@@ -124,6 +125,7 @@ const largestKept = 32
 type memory2File struct {
 	GiB        float64      `json:"GiB" required:"true" range:"[1e-6,1e9]" doc:"capacity"`
 	GBps       float64      `json:"GBps" required:"true" range:"[1e-6,1e9]" doc:"bandwidth"`
+	HostGBps   float64      `json:"host_GBps" range:"[0,1e9]" doc:"bandwidth at which the host's own processor reads it, where an engine runs layers there"`
 	Efficiency [][2]float64 `json:"MB_efficiency" nonempty:"true" range:"[0,inf)" form:"[MB, efficiency]" doc:"as in mem1"`
 }
 

@@ -24,9 +24,10 @@ type System struct {
 	Memory     Memory
 	Memory2    *SecondMemory // nil: the chip has one tier
 	Mode       ProcessingMode
-	Networks   []Network // from the innermost level to the outermost
-	Power      *Power    // nil: not known
-	Clocked    Clocked   // under a power limit; zero: as delivered
+	Networks   []Network  // from the innermost level to the outermost
+	Power      *Power     // nil: not known
+	PowerLimit float64    // watts; 0: as delivered
+	Economics  *Economics // nil: not known
 	// ProcsPerNPU is how many processors make one card, for results per card.
 	ProcsPerNPU int
 	// CollectiveOverlap is the share of every collective that is hidden behind computation.
@@ -138,6 +139,7 @@ func (f PhaseFactor) In(prefill bool) float64 {
 // SecondMemory is a slower tier behind the device memory.
 type SecondMemory struct {
 	GiB, GBps  float64
+	HostGBps   float64 // at which the host's own processor reads it; 0: unknown
 	Efficiency SizeTable
 }
 

@@ -55,11 +55,22 @@ const beyond = 1e12
 // Unlimited is the system with rates beyond any limit, on which only static time remains.
 func (s *System) Unlimited() *System {
 	c := s.Clone()
-	for t, rate := range c.Matrix {
+	s.UnlimitedIn(c)
+	return c
+}
+
+// UnlimitedIn is Unlimited in the memory of a clone of a system.
+func (s *System) UnlimitedIn(c *System) {
+	own := *c
+	*c = *s
+	c.Matrix, c.Vector, c.Networks = own.Matrix, own.Vector, append(own.Networks[:0], s.Networks...)
+	clear(c.Matrix)
+	for t, rate := range s.Matrix {
 		rate.TFlops *= beyond
 		c.Matrix[t] = rate
 	}
-	for t, rate := range c.Vector {
+	clear(c.Vector)
+	for t, rate := range s.Vector {
 		rate.TFlops *= beyond
 		c.Vector[t] = rate
 	}
@@ -67,7 +78,6 @@ func (s *System) Unlimited() *System {
 	for i := range c.Networks {
 		c.Networks[i].Bandwidth *= beyond
 	}
-	return c
 }
 
 // Bounds of the system format.
@@ -140,6 +150,7 @@ func (s *System) Parameters() []Parameter {
 	if s.Memory2 != nil {
 		add(number("mem2.GiB", "GiB", leastRate, greatestRate, func(s *System) *float64 { return &s.Memory2.GiB }))
 		add(number("mem2.GBps", "GB/s", leastRate, greatestRate, func(s *System) *float64 { return &s.Memory2.GBps }))
+		add(number("mem2.host_GBps", "GB/s", 0, greatestRate, func(s *System) *float64 { return &s.Memory2.HostGBps }))
 	}
 	for i := range s.Networks {
 		path := fmt.Sprintf("networks[%d].", i)

@@ -92,7 +92,7 @@ func TestParametersAreTheNumbersOfTheFormat(t *testing.T) {
 		}
 	}
 	for key := range keys {
-		if !seen[key] && !strings.HasPrefix(key, "power.") {
+		if !seen[key] && !strings.HasPrefix(key, "power.") && !strings.HasPrefix(key, "economics.") {
 			t.Errorf("%s is no parameter", key)
 		}
 	}

@@ -12,7 +12,7 @@ type Power struct {
 	Busy     float64            `json:"busy_W" required:"true" range:"[0,1e6]" doc:"watts that any running kernel adds, whatever it does"`
 	Limit    float64            `json:"limit_W" required:"true" range:"[1,1e6]" doc:"power limit as delivered"`
 	Held     float64            `json:"held" range:"[0.5,1]" doc:"share of a limit that load draws which the limit slows down"`
-	Burst    float64            `json:"burst_W,omitempty" range:"[0,1e6]" doc:"watts up to which kernels ran while they were measured, in bursts that end before the limit acts; absent: at the full clock"`
+	Window   float64            `json:"window_s,omitempty" range:"[0,60]" doc:"seconds that the controller of the limit averages over: work that follows a rest runs that long at the full clock; absent: not known, none"`
 	Clock    Clock              `json:"clock" required:"true" doc:"how clock and voltage of the multiprocessors follow each other"`
 	Flop     map[string]float64 `json:"pJ_per_flop" required:"true" nonempty:"true" keys:"float4,int4,float8,int8,float16,bfloat16,float32" range:"[0,1e6]" doc:"picojoules of an operation of the matrix unit on random numbers, by number type"`
 	Byte     float64            `json:"pJ_per_byte" required:"true" range:"[0,1e6]" doc:"picojoules of a byte of memory, read or written"`
@@ -54,13 +54,13 @@ func (p *Power) LinkByte(level int) float64 {
 	return picojoule * p.Link[min(level, len(p.Link)-1)]
 }
 
-// Clocked is the shares of its rates that a chip keeps under a power limit, by phase of a step.
-type Clocked struct{ Compute, Memory PhaseFactor }
-
-// Kept is those shares in one of the phases.
-func (s *System) Kept(prefill bool) (compute, memory float64) {
-	return cmp.Or(s.Clocked.Compute.In(prefill), 1), cmp.Or(s.Clocked.Memory.In(prefill), 1)
+// Pace is the bytes per second that memory moves under a limit when nothing else runs.
+func (p *Power) Pace(limit float64) float64 {
+	return max(0, p.Held*limit-p.On-p.Busy) / (picojoule * p.Byte)
 }
+
+// Limit is the power limit in watts where the power is known: as delivered, or as asked for.
+func (s *System) Limit() float64 { return min(cmp.Or(s.PowerLimit, s.Power.Limit), s.Power.Limit) }
 
 // MeasuredPower is the origin of a block that was fitted to measured power of the chip.
 const MeasuredPower = "measured"

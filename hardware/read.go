@@ -15,7 +15,7 @@ type reader struct{ doc *document.File }
 func (r reader) system(f *File) *System {
 	s := &System{
 		Name: f.Name, Type: f.Type, Maker: f.Maker, Units: f.Units, Indexing: f.Indexing, Generation: f.Generation, Formats: f.Formats, ProcsPerNPU: f.ProcsPerNPU, Kernels: f.Kernels.set, Borrowed: f.borrowed(),
-		ExchangeRemark: f.Remark, Power: f.Power,
+		ExchangeRemark: f.Remark, Power: f.Power, Economics: f.Economics,
 		Matrix: make(map[string]MatrixEngine, len(f.Matrix)),
 		Vector: make(map[string]VectorEngine, len(f.Vector)),
 		Memory: Memory{
@@ -36,7 +36,7 @@ func (r reader) system(f *File) *System {
 		s.Vector[t] = VectorEngine{e.TFlops, e.Calibration, r.sizes("vector."+t+".gflops_efficiency", e.Efficiency)}
 	}
 	if m := f.Mem2; m != nil {
-		s.Memory2 = &SecondMemory{m.GiB, m.GBps, r.sizes("mem2.MB_efficiency", m.Efficiency)}
+		s.Memory2 = &SecondMemory{m.GiB, m.GBps, m.HostGBps, r.sizes("mem2.MB_efficiency", m.Efficiency)}
 	}
 	for i := range f.Networks {
 		path := fmt.Sprintf("networks[%d]", i)

@@ -326,7 +326,7 @@ var families = []family{
 		width: "intermediate_size", experts: &expertKeys{width: "intermediate_size", sharedWidth: "shared_intermediate_size"},
 	},
 	{
-		types: []string{"minimax_m2"}, architectures: []string{"MiniMaxM2ForCausalLM"},
+		types: []string{"minimax_m2"}, architectures: []string{"MiniMaxM2ForCausalLM"}, wideRouter: true,
 		layers: byAttentionType(1), kinds: kinds{full: grouped, linear: lightning}, qkNorm: option{"use_qk_norm", false},
 		width: "intermediate_size", experts: &expertKeys{width: "intermediate_size", sharedWidth: "shared_intermediate_size"},
 		harmless: []string{"mlp_intermediate_size"},

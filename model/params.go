@@ -53,6 +53,24 @@ func (m *Model) ModuleParams() (out [ModuleCount]float64) {
 	return out
 }
 
+// AttentionShares is the shares of value and output projections among the weights of attention.
+// Latent and linear attention have no value projection of their own.
+func (m *Model) AttentionShares() (values, outputs float64) {
+	h, all := float64(m.Hidden), 0.0
+	for kind, layers := range m.AttentionLayers(m.Layers) {
+		a, n := m.AttentionOf(kind), float64(layers)
+		all += n * a.params(h)
+		outputs += n * a.outputParams(float64(a.Heads*a.ValueSize()), h)
+		if a.Kind != Latent && !a.IsLinear() && !a.SharedKV {
+			values += n * h * float64(a.KVHeads*a.ValueSize())
+		}
+	}
+	return values / all, outputs / all
+}
+
+// DownShare is the share of the second matrix in a feed-forward block.
+func (m *Model) DownShare() float64 { return 1 / m.matrices() }
+
 // expertParams of one routed expert.
 func (m *Model) expertParams() float64 {
 	inner := float64(m.Hidden)

@@ -27,7 +27,9 @@ type Format struct {
 	// in routed experts only; modules published in as many bits keep theirs. Empty: the same for
 	// all.
 	BesideExperts string
-	Source        string
+	// Mixture is tensors that files of this format store in another, later ones before earlier.
+	Mixture []Raised
+	Source  string
 }
 
 // Input is a format of activations, and the one that matrix units must support to multiply by it.
@@ -37,7 +39,10 @@ type Input struct{ Format, Needs string }
 const Half = "bf16"
 
 // Formats are all that are known.
-var Formats = []Format{
+var Formats = slices.Concat(engineFormats, ggufFormats)
+
+// engineFormats are those of checkpoints that engines of data centres read.
+var engineFormats = []Format{
 	{
 		Name: "nvfp4", Stored: "float4", Aliases: []string{"fp4", "modelopt_fp4"}, Bytes: 0.5 + 1./16, Types: []string{"float4"}, Engine: "fp4", Kind: "fp4",
 		Inputs: []Input{{"nvfp4", "nvfp4"}},
@@ -84,7 +89,7 @@ var Formats = []Format{
 		Source: "8 bits, floats where a system multiplies them, else integers",
 	},
 	{Name: "int8", Bytes: 1, Types: []string{"int8"}, Integer: true, Inputs: []Input{{"int8", "int8"}}, Source: "a scale for a channel"},
-	{Name: "fp16", Aliases: []string{"float16"}, Bytes: 2, Types: []string{"float16", "bfloat16"}, Engine: "bf16"},
+	{Name: "fp16", Aliases: []string{"float16", "f16"}, Bytes: 2, Types: []string{"float16", "bfloat16"}, Engine: "bf16"},
 	{Name: Half, Aliases: []string{"bfloat16"}, Bytes: 2, Types: []string{"bfloat16", "float16"}},
 	{Name: "fp32", Aliases: []string{"float32"}, Bytes: 4, Types: []string{"float32"}},
 }
@@ -116,10 +121,17 @@ func Names() []string {
 }
 
 // Words are the names of all formats and their aliases.
-func Words() []string {
-	out := Names()
+func Words() []string { return words(func(*Format) bool { return true }) }
+
+// ElementWords are those without formats of GGUF files, which are of weights alone.
+func ElementWords() []string { return words(func(f *Format) bool { return f.Kind != GGUF }) }
+
+func words(of func(*Format) bool) (names []string) {
+	var aliases []string
 	for i := range Formats {
-		out = append(out, Formats[i].Aliases...)
+		if f := &Formats[i]; of(f) {
+			names, aliases = append(names, f.Name), append(aliases, f.Aliases...)
+		}
 	}
-	return out
+	return append(names, aliases...)
 }

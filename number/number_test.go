@@ -36,7 +36,7 @@ func TestTable(t *testing.T) {
 		if f.Source == "" && f.Bytes < 2 {
 			t.Errorf("%s has no source", f.Name)
 		}
-		if _, ok := number.Find(f.Kind); !ok && f.Kind != "fp4" {
+		if _, ok := number.Find(f.Kind); !ok && f.Kind != "fp4" && f.Kind != number.GGUF {
 			t.Errorf("%s is one of %s, which is none", f.Name, f.Kind)
 		}
 		for _, in := range f.Inputs {
@@ -51,10 +51,30 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestModelFile: a model file may name all formats.
+// TestModelFile: a model file may name all formats of checkpoints; GGUF files are made of these.
 func TestModelFile(t *testing.T) {
 	field, _ := reflect.TypeFor[model.File]().FieldByName("Formats")
-	if got := strings.Split(field.Tag.Get("enum"), ","); !slices.Equal(got, number.Names()) {
-		t.Errorf("the model format has %v, there are %v", got, number.Names())
+	want := slices.DeleteFunc(number.Names(), func(name string) bool { f, _ := number.Find(name); return f.Kind == number.GGUF })
+	if got := strings.Split(field.Tag.Get("enum"), ","); !slices.Equal(got, want) {
+		t.Errorf("the model format has %v, there are %v", got, want)
+	}
+}
+
+// TestGGUF: bits of the blocks by hand, two bytes for each scale of 16 bits, and the layers of a mixture of 32: the first four, the
+// last four, and every third of those between, 6, 9, … 27.
+func TestGGUF(t *testing.T) {
+	for name, bits := range map[string]float64{
+		"q2_k": 2.625, "q3_k_m": 3.4375, "iq4_xs": 4.25, "q4_0": 4 + 16./32, "q4_1": 4 + 32./32, "q4_k_m": 4 + (16+16+12*8)/256., "q5_0": 5 + 16./32,
+		"q5_k_m": 5 + (16+16+12*8)/256., "q6_k": 6 + (16+16*8)/256., "q8_0": 8 + 16./32, "mxfp4_moe": 4 + 8./32,
+	} {
+		if f, _ := number.Find(name); f.Bytes != bits/8 {
+			t.Errorf("%s has %g bits, by hand %g", name, 8*f.Bytes, bits)
+		}
+	}
+	f, _ := number.Find("q4_k_m")
+	for i := range f.Mixture {
+		if x := &f.Mixture[i]; x.Tensor == number.DownTensor && x.In(32) != (4+4+8)/32. {
+			t.Errorf("of 32 layers %g have a wider second matrix", 32*x.In(32))
+		}
 	}
 }

@@ -35,7 +35,7 @@ func TestEager(t *testing.T) {
 	p, s := alone, op.Step{}
 	l.Add(&s, &op.Group{Phase: op.Decode, Sequences: 3, New: 1, Context: 10})
 	l.Stage(&p, &s, &stage)
-	if got, want := stage.Launched(), 19*float64(m.Layers); got != want {
+	if got, want := stage.Launched(nil), 19*float64(m.Layers); got != want {
 		t.Errorf("%g launches, not %g", got, want)
 	}
 	// 3 sequences of 10 tokens with a key and a value of each of the KV heads; half of what moves is read, half written, in two kernels.
@@ -57,7 +57,7 @@ func TestEager(t *testing.T) {
 		t.Errorf("the head sees %g tokens", head.M)
 	}
 	bytes(t, "choice", find(t, &ends, op.Sampling).Output, float64(m.Vocab)*4)
-	if got := ends.Launched(); got != 4 {
+	if got := ends.Launched(nil); got != 4 {
 		t.Errorf("%g launches of the ends, not 4", got)
 	}
 }

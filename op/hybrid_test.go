@@ -2,6 +2,7 @@ package op_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"throughline/assume"
@@ -132,6 +133,31 @@ func TestOperatorsHoldAllParameters(t *testing.T) {
 		}
 		if state != states {
 			t.Errorf("%s: a step reads a state of %v bytes, a sequence has %v", name, state, states)
+		}
+	}
+}
+
+// TestLinearInputs: queries, keys, values and output gate of gated delta attention in one product, with the gates of heads apart, or all
+// four apart; together they have the same weights.
+func TestLinearInputs(t *testing.T) {
+	m, set := builtin.Model(t, "Qwen3-Next-80B-A3B")
+	// Keys and queries of 16 heads and values and gate of 32, 128 wide each, and two gates of each of the 32.
+	const mixed, gate, heads = 2*16*128 + 32*128, 32 * 128, 32
+	for inputs, want := range map[int][]float64{0: {mixed + gate + 2*heads}, 2: {mixed + gate, 2 * heads}, 4: {mixed, gate, heads, heads}} {
+		p := oneRank
+		p.Experts, p.SharedPerCard = plan.ExpertSplit{EP: 1, TP: 1, DP: 1}, true
+		p.LinearInputs = inputs
+		l := op.NewLowerer(m, set, &precision, &assume.Physical)
+		var list op.List
+		l.Stage(&p, batch(&l, m, &p, decode), &list)
+		var got []float64
+		for _, o := range list.All() {
+			if o.Kind == op.LinearInput || o.Kind == op.LinearHeadGates {
+				got = append(got, o.N)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d inputs: %g wide, want %g", inputs, got, want)
 		}
 	}
 }

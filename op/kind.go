@@ -102,6 +102,7 @@ const (
 
 	// Linear attention.
 	LinearInput
+	LinearHeadGates
 	LinearDecay
 	LinearGate
 	ShortConvolution
@@ -348,6 +349,7 @@ var kinds = [KindCount]Info{
 	IndexSelect:   {Name: "index select", Block: AttentionBlock, Class: Vector, Kernels: moving},
 
 	LinearInput:      {Name: "linear attention input", Block: AttentionBlock, Class: Linear, Kernels: product, Normed: true},
+	LinearHeadGates:  {Name: "linear attention head gates", Block: AttentionBlock, Class: Linear, Module: model.EndModule, Kernels: product},
 	LinearDecay:      {Name: "linear attention decay", Block: AttentionBlock, Class: Linear, Kernels: product},
 	LinearGate:       {Name: "linear attention gate", Block: AttentionBlock, Class: Linear, Kernels: product},
 	ShortConvolution: {Name: "short convolution", Block: AttentionBlock, Class: Vector},

@@ -26,8 +26,7 @@ func (s *stage) linearAttention() {
 
 	s.norm(InputNorm, s.normTokens*s.hidden, s.hidden)
 	s.gather(AttentionGather, s.tokens*s.hidden)
-	s.quantiseNormed(QuantiseInput, s.tokens*s.hidden)
-	s.linear(LinearInput, s.tokens, s.hidden, mixed+gates)
+	s.linearInputs(mixed, gates, heads)
 	for i := range s.parts[:s.n] {
 		if p := &s.parts[i]; a.Conv > 1 {
 			s.unary(ShortConvolution, p.tokens*mixed, 2*float64(a.Conv)).Kernels = convolution[p.phase]
@@ -50,6 +49,29 @@ func (s *stage) linearAttention() {
 	s.binary(AttentionGateMultiply, s.tokens*heads*value)
 	s.output(heads * value)
 	s.finishAttention()
+}
+
+// linearInputs makes queries, keys, values and gates: in one product, or in as many as an engine
+// has, of which those of the gates of heads stay in 16 bits.
+func (s *stage) linearInputs(mixed, gates, heads float64) {
+	a := s.attn
+	s.quantiseNormed(QuantiseInput, s.tokens*s.hidden)
+	narrow := heads * float64(a.HeadGates())
+	if s.plan.LinearInputs < 2 || a.Kind != model.GatedDelta || a.DecayRank > 0 || !s.assume.SmallKernels {
+		s.linear(LinearInput, s.tokens, s.hidden, mixed+gates)
+		return
+	}
+	if s.plan.LinearInputs == 2 {
+		s.linear(LinearInput, s.tokens, s.hidden, mixed+gates-narrow)
+		s.linear(LinearHeadGates, s.tokens, s.hidden, narrow)
+		return
+	}
+	s.linear(LinearInput, s.tokens, s.hidden, mixed)
+	s.quantiseNormed(QuantiseInput, s.tokens*s.hidden)
+	s.linear(LinearInput, s.tokens, s.hidden, gates-narrow)
+	for range a.HeadGates() {
+		s.linear(LinearHeadGates, s.tokens, s.hidden, heads)
+	}
 }
 
 // linearGates is what the input product makes of the gates: per head, per channel of the output, or

@@ -10,6 +10,7 @@ import (
 	"throughline/hardware"
 	"throughline/hardware/kernel"
 	"throughline/model"
+	"throughline/plan"
 )
 
 // Op is one operator of one layer on one processor. Multiples of 16 bytes are cleared fastest.
@@ -135,13 +136,22 @@ func (l *List) AppendRuns(out []Run) []Run {
 	return out
 }
 
-// Launched is how many launches a host makes that runs operators one by one.
-func (l *List) Launched() (n float64) {
+// Launched is how many launches a host makes that runs operators one by one, with the counts of an
+// engine where it has some.
+func (l *List) Launched(counts *plan.Launches) (n float64) {
 	for i := range l.ops[:l.n] {
-		n += l.ops[i].Repeat * l.ops[i].Launches()
+		o := &l.ops[i]
+		launches := o.Launches()
+		if counts != nil && counts[o.Kind] > 0 && (o.Class != Comm || o.Group > 1) {
+			launches = float64(counts[o.Kind] - 1)
+		}
+		n += o.Repeat * launches
 	}
 	return n
 }
+
+// Every kind has a place among the counts of engines.
+var _ [len(plan.Launches{}) - int(KindCount)]struct{}
 
 // Pieces is how many launches a step makes whose graphs end at every attention.
 func (l *List) Pieces() (n float64) {

@@ -383,3 +383,16 @@ func TestDeltaGates(t *testing.T) {
 		}
 	}
 }
+
+// TestRotate: 3 tokens with queries 8 wide and keys 4 wide: six operations for each pair of elements, which is three for each. Queries are read and
+// written, keys and values read in 16 bits and written to a cache of 8.
+func TestRotate(t *testing.T) {
+	o := find(t, lowered(assume.Physical, groupQuery(), oneRank, decode), op.Rotary)
+	if o.Flops != 3*3*(8+4) {
+		t.Errorf("%g operations", o.Flops)
+	}
+	bytes(t, "activations", o.Activations, 3*(2*8+8)*2)
+	bytes(t, "cache", o.Cache, 3*8)
+	bytes(t, "queries", o.Output, 3*8*2)
+	bytes(t, "moved", o.Moved, 3*(2*8+8)*2+3*8)
+}

@@ -120,6 +120,7 @@ func TestWideRouter(t *testing.T) {
 	p.WideRouter = true
 	list := lowered(assume.Physical, m, p, decode)
 	bytes(t, "widened", find(t, list, op.RouterWiden).Moved, 3*8*6)
+	bytes(t, "operations", find(t, list, op.RouterWiden).Flops, 3*8)
 	o := find(t, list, op.Router)
 	if bytes(t, "router", o.Bytes(), 4*(8*4+3*(8+4))); o.Unit != op.WideUnit {
 		t.Errorf("in %v", o.Unit)

@@ -211,7 +211,7 @@ func (l *Lowerer) Ends(p *plan.Plan, step *Step, list *List) {
 	s.list.end[AttentionBlock] = 0
 	s.ends(step[Decode].Wanted + step[Prefill].Wanted)
 	s.unfuse(0)
-	if !l.model.Tied && (p.Attention.PP == 1 || p.Drafts > 0) {
+	if !l.model.Tied && !p.HostEmbedding && (p.Attention.PP == 1 || p.Drafts > 0) {
 		s.list.ops[0].Resident += s.hidden * s.vocab() * s.formats[model.EndModule].Weight
 	}
 }

@@ -24,6 +24,8 @@ type Behaviour struct {
 	// CapturedPrompts and PromptLaunch are the same for steps with prompts.
 	CapturedPrompts int
 	PromptLaunch    float64
+	// Launches is how many kernels the engine launches for an operator; nil: as they are priced.
+	Launches *Launches
 	// Pieces: graphs of steps with prompts end at every attention, launched operator by operator.
 	Pieces bool
 	// SharedLaunches is the extra launches per layer for shared experts that run separately.
@@ -57,6 +59,9 @@ type Behaviour struct {
 	// SharedBeside is the most tokens of a step whose shared experts run beside the routed ones
 	// rather than behind them. 0: as routed ones that all tokens visit.
 	SharedBeside int
+	// LinearInputs is in how many products gated delta attention makes its inputs: 2: those of the
+	// gates of heads apart; 4: these one by one, and the output gate apart. 0: one product.
+	LinearInputs int
 	// WideRouter: routers multiply in 32 bits where the model requires it.
 	WideRouter bool
 	// IndexSkips: of prompts no longer than what an indexer picks, it only makes the keys.
@@ -65,10 +70,16 @@ type Behaviour struct {
 	// FusedQuantise: norms and activations quantise inputs of products; else separate kernels do.
 	FusedQuantise bool
 
+	// HostEmbedding: the host looks up embeddings, which take no memory of the processors.
+	HostEmbedding bool
+
 	// LightLast: the last of unequal pipeline stages, with the output head, gets no extra layer.
 	// layers.
 	LightLast bool
 }
+
+// Launches is the kernels that a host launches for operators, by kind, plus one; 0: as priced.
+type Launches [192]uint8
 
 // Range is what is more than From and at most To; zero is nothing.
 type Range struct{ From, To float64 }

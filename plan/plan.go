@@ -145,6 +145,56 @@ type Precision struct {
 	BlockKernels Kernels
 	// Name is the engines' name of the narrowest weights' format; empty: by their bytes.
 	Name string
+	// Own are the kernels of an engine that brings its own; zero: those measured of the chip.
+	Own OwnKernels
+}
+
+// OwnKernels are an engine's kernels by the shares of a chip's peaks that they reach. One after
+// another each reads its memory and computes: the two times add up.
+type OwnKernels struct {
+	Wide      float64 // of products with 16-bit weights
+	Narrow    float64 // of products with narrower weights
+	Experts   float64 // of products of routed experts
+	Attention float64 // of attention
+	Memory    float64 // of the bandwidth
+	Launch    float64 // seconds that each operator takes besides
+}
+
+// share of the peak rate in products of a module whose weights have so many bytes.
+func (k *OwnKernels) share(m model.Module, weight float64) float64 {
+	switch {
+	case m == model.ExpertModule:
+		return k.Experts
+	case weight < 2:
+		return k.Narrow
+	}
+	return k.Wide
+}
+
+// HasOwn reports whether the engine brings its own kernels.
+func (p *Precision) HasOwn() bool { return p.Own.Memory > 0 }
+
+// ProductShare, AttentionShare and MemoryShare are the shares of peaks that operators reach: of the
+// engine's own kernels, else what the file of the chip says.
+func (p *Precision) ProductShare(m model.Module, calibration float64) float64 {
+	if p.HasOwn() {
+		return p.Own.share(m, p.Of(m).Weight)
+	}
+	return calibration
+}
+
+func (p *Precision) AttentionShare(calibration float64) float64 {
+	if p.HasOwn() {
+		return p.Own.Attention
+	}
+	return calibration
+}
+
+func (p *Precision) MemoryShare(calibration float64) float64 {
+	if p.HasOwn() {
+		return p.Own.Memory
+	}
+	return calibration
 }
 
 // Kernels are how kernels of products fall short of others; the zero value does not.

@@ -169,7 +169,7 @@ func (p *Plan) ExpertMisses(m *model.Model) []Miss {
 		if !p.SharedPerCard {
 			parts += fmt.Sprintf(" + %d shared", p.SharedReplicas)
 		}
-		miss.Rule = "experts per processor"
+		miss.Rule = "experts per GPU"
 		miss.Why += " (" + parts + ")"
 		miss.Enough = fmt.Sprintf("%d redundant experts", p.Redundant+miss.By)
 		out = append(out, miss)

@@ -110,7 +110,7 @@ func (r *Recorder) step(rules *Rules, w *Work, t *Times) {
 			}
 			if w.Second > 0 {
 				// The average stage of a pipeline, shorter than the fullest, reads less as well.
-				waits := max(0, w.Second-t.Stage)
+				waits := max(0, w.Second-w.Beside*t.Stage)
 				r.beside(SecondPart, Second, start, min(w.Second, r.now+waits-start), waits)
 			}
 			if w.HandOn > 0 {

@@ -118,6 +118,7 @@ type Work struct {
 	HandOn float64          // activations from one stage to the next, or from the last to the first
 	Pipe   hardware.Members // the stages that do so
 	Second float64          // time of the second memory tier to deliver what one stage reads
+	Beside float64          // share of the stage's own time that passes meanwhile
 	Cache  float64          // sending the KV cache of all batches, layer by layer
 	Depth  int              // layers of a stage
 	// Filled is how full the stages of a pipeline are, and Last the last one, relative to Layers.
@@ -169,7 +170,7 @@ func (r *Rules) Step(w *Work, rec *Recorder) (t Times) {
 	t.Ends = r.Time(&w.Ends) * batches
 	if w.Second > 0 {
 		// It delivers beside the computation, which waits only if that takes longer.
-		t.Second = batches * stages * max(0, w.Second-t.Stage)
+		t.Second = batches * stages * max(0, w.Second-w.Beside*t.Stage)
 	}
 	full := batches * stages * t.Stage
 	if w.Pipelined {

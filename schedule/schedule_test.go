@@ -117,13 +117,13 @@ func TestPipeline(t *testing.T) {
 // TestSecondTier: a stage computes for 9 s; what it reads from the second tier takes 5 or 12.
 func TestSecondTier(t *testing.T) {
 	r := rules(0, 0)
-	w := schedule.Work{Stages: 2, Batches: 3, Layers: pass(1, 2), Second: 5}
+	w := schedule.Work{Stages: 2, Batches: 3, Layers: pass(1, 2), Second: 5, Beside: 1}
 	near(t, "waiting for a fast tier", r.Step(&w, nil).Second, 0)
 	w.Second = 12
 	near(t, "waiting for a slow one", r.Step(&w, nil).Second, 2*3*3)
 
 	// Stages that are full to 5/6 on average take 7.5 s, and wait for 3 s as the fullest does: the reading ends with the step.
-	w = schedule.Work{Stages: 2, Batches: 1, Layers: pass(1, 2), Second: 12, Pipelined: true, Underway: 1, Filled: 5. / 6, Last: 1}
+	w = schedule.Work{Stages: 2, Batches: 1, Layers: pass(1, 2), Second: 12, Beside: 1, Pipelined: true, Underway: 1, Filled: 5. / 6, Last: 1}
 	var rec schedule.Recorder
 	near(t, "a step of stages that are not equally full", r.Step(&w, &rec).Step, 2*(7.5+3))
 	near(t, "the end of reading", rec.Spans[len(rec.Spans)-1].End, 2*(7.5+3))
@@ -144,7 +144,7 @@ func TestCache(t *testing.T) {
 func TestTimeline(t *testing.T) {
 	r := rules(0.5, 0, 0.25)
 	var rec schedule.Recorder
-	w := schedule.Work{Stages: 1, Batches: 1, Layers: pass(2, 8), Second: 7, Cache: 8, Depth: 2}
+	w := schedule.Work{Stages: 1, Batches: 1, Layers: pass(2, 8), Second: 7, Beside: 1, Cache: 8, Depth: 2}
 	got := r.Step(&w, &rec)
 	const network = schedule.Network + 1
 	want := []schedule.Span{

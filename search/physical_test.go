@@ -57,7 +57,7 @@ func TestRefusedExpertsOfAStage(t *testing.T) {
 		p.Assume = as
 		count := 0
 		for _, r := range p.Refusals(&search.Result{}) {
-			if r.Rule == "experts per processor" {
+			if r.Rule == "experts per GPU" {
 				count = r.Count
 			}
 		}

@@ -47,7 +47,7 @@ func (r *Rejections) add(o *Rejections) {
 // Reason explains in one line why a search found nothing.
 func (p *Problem) Reason(r *Result) string {
 	if r.Plans == 0 {
-		return fmt.Sprintf("no valid way to split %s over %d processors", p.Model.Name, r.Procs)
+		return fmt.Sprintf("no valid way to split %s over %d GPUs", p.Model.Name, r.Procs)
 	}
 	var parts []string
 	if m := &r.Rejected.Memory; m.Plans > 0 {

@@ -56,7 +56,7 @@ func TestNoMoreThanCapacity(t *testing.T) {
 			p = c.aggregated()
 		}
 		// The first requests of a run find nobody before them: the rate is that of the others.
-		rate := float64(clients) / (p.Steady + float64(lengths.Output-1)*p.TPOT)
+		rate := float64(clients) / (p.TTFT + float64(lengths.Output-1)*p.TPOT)
 		if most := prefills / full; !(rate <= most*(1+1e-6)) {
 			t.Fatalf("%v requests/s, and prompts of %v s on %v ranks: at most %v", rate, full, prefills, most)
 		}

@@ -21,16 +21,17 @@ type closed struct {
 	decode times
 	ranks  float64 // data-parallel ranks that decode
 	// together is the ranks in lockstep; shares: because their tokens share experts.
-	together  float64
-	shares    bool
-	room      float64 // most sequences of a rank
-	polls     float64 // steps between two polls for new requests
-	tokens    float64 // per sequence and decode step: more than one with drafts
-	stall     float64 // of the first requests
-	stallEach float64 // added by each of them for the next
-	apart     bool    // prefill has a pool of its own
+	together float64
+	shares   bool
+	room     float64 // most sequences of a rank
+	polls    float64 // steps between two polls for new requests
+	tokens   float64 // per sequence and decode step: more than one with drafts
+	apart    bool    // prefill has a pool of its own
 	// stages of a pipeline that the chunks of a prompt fill; 1: they do not.
 	stages, pipelines float64
+	// paced is steps while all stages compute, which a power limit slows down more than a batch
+	// that passes them alone; nil: as long.
+	paced times
 	// inFlight is the batches of a pipeline among the ranks in lockstep.
 	inFlight float64
 }
@@ -153,7 +154,11 @@ func (c *closed) ahead(s times, running float64) (alone, together float64) {
 	}
 	cuts := c.cuts()
 	all, longest := c.chunks(s, Prompts{Count: 1}, running)
-	alone = (all - longest) * (1 - 1/c.stages)
+	paced, slowest := all, longest
+	if c.paced != nil {
+		paced, slowest = c.chunks(c.paced, Prompts{Count: 1}, running)
+	}
+	alone = all - longest - (paced-slowest)/c.stages
 	if cuts <= 2 { // neither one step nor two gain
 		return alone, 0
 	}
@@ -162,9 +167,6 @@ func (c *closed) ahead(s times, running float64) (alone, together float64) {
 
 // aggregated is servers that do both phases: prompts of some clients delay decoding of others.
 func (c *closed) aggregated() Prediction {
-	if c.keeps() {
-		return c.walked()
-	}
 	clients := max(1, float64(c.load.Clients)/c.ranks)
 	running := min(clients, c.room)
 	others := running - 1
@@ -172,12 +174,9 @@ func (c *closed) aggregated() Prediction {
 	c.polls = max(1, c.polls-(clients-running)*c.decodes()/running)
 
 	p := Prediction{Room: c.room}
-	p.Steady, p.TPOT = c.balance(func(share, ttft float64) (decoding, first float64) {
+	p.TTFT, p.TPOT = c.balance(func(share, ttft float64) (decoding, first float64) {
 		var w waves
 		beside := share // of the others that decode in the same steps
-		if c.inStep() {
-			beside = 1
-		}
 		// The step of its own prefill has no more prompts of others than any other, though it is
 		// longer; the rest of them come while it decodes.
 		for range 4 {
@@ -186,7 +185,7 @@ func (c *closed) aggregated() Prediction {
 			step := c.step(p.Batch)
 			w = c.waves(c.decode, running, sharing, step)
 			decoding = (c.output()-1)*step/c.tokens + w.delay(c, beside)
-			if c.inStep() || share == 0 {
+			if share == 0 {
 				break
 			}
 			life := decoding / share
@@ -205,13 +204,7 @@ func (c *closed) aggregated() Prediction {
 		return decoding, c.entry() + w.first(c, decoding, ttft)
 	})
 	// Requests without room wait until others have ended.
-	wait := (clients/running - 1) * (p.Steady + (c.output()-1)*p.TPOT)
-	p.Steady += wait
-	beside := others / 2 // decode beside those that wait, their prefill being done
-	if c.joined() {
-		beside = 0
-	}
-	p.Burst = c.burst(c.decode, running, beside) + wait
+	p.TTFT += (clients/running - 1) * (p.TTFT + (c.output()-1)*p.TPOT)
 	return c.seen(p)
 }
 
@@ -281,54 +274,11 @@ func root(low, high float64, f func(float64) float64) float64 {
 	return high
 }
 
-// seen completes a prediction: means over the first and later requests of a client and, since each
-// client always has one request under way, the rate.
+// seen completes a prediction: each client always has one request under way.
 func (c *closed) seen(p Prediction) Prediction {
-	p.TTFT = p.Steady
-	if c.load.Requests > 0 {
-		p.TTFT += (p.Burst - p.Steady) / c.load.Requests
-	}
 	p.Latency = p.TTFT + (c.output()-1)*p.TPOT
 	p.Requests = float64(c.load.Clients) / p.Latency
 	return p
-}
-
-// queue is the mean TTFT of requests that arrive at once. All steps but the last are full.
-func (c *closed) queue(s times, requests, running float64) float64 {
-	n := max(1, int(math.Round(requests)))
-	perStep := min(n, c.perStep())
-	full := c.prompts(s, perStep, running)
-	steps := n / perStep
-	sum := float64(perStep) * full * float64(steps*(steps+1)) / 2
-	if rest := n % perStep; rest > 0 {
-		sum += float64(rest) * (float64(steps)*full + c.prompts(s, rest, running))
-	}
-	alone, together := c.ahead(s, running)
-	if c.piped() > 1 {
-		alone = together
-	}
-	return sum/float64(n) - alone
-}
-
-// all is the time until all of the requests that arrive at once are computed.
-func (c *closed) all(s times, requests float64) float64 {
-	n := max(1, int(math.Round(requests)))
-	perStep := min(n, c.perStep())
-	t := float64(n/perStep) * c.prompts(s, perStep, 0)
-	if rest := n % perStep; rest > 0 {
-		t += c.prompts(s, rest, 0)
-	}
-	return t
-}
-
-// burst is the TTFT of the first requests, all sent at once and taken in one after another.
-func (c *closed) burst(s times, requests, running float64) float64 {
-	entering := float64(c.load.Clients-1) / 2 * (c.rules.Each(c.load.Lengths.Input) + c.stallEach)
-	stall := c.stall
-	if requests <= 1 { // servers have had steps of one prompt
-		stall = 0
-	}
-	return c.entry() + entering + stall + c.queue(s, requests*(1-c.load.Repeated), running)
 }
 
 // split is separate prefill and decode servers: requests queue for a prefill server, which has
@@ -343,25 +293,24 @@ func (c *closed) split(first *closed, prefill times, prefillRanks, transfer, lin
 	// The links of a prefill rank send one cache after another.
 	w.full, w.more = max(w.full, link), max(w.more, link)
 	p := Prediction{Room: c.room}
-	p.Steady, p.TPOT = c.balance(func(share, ttft float64) (decoding, first float64) {
+	p.TTFT, p.TPOT = c.balance(func(share, ttft float64) (decoding, first float64) {
 		p.Batch = max(1, min(c.room, clients*share))
 		step := c.step(p.Batch)
 		decoding = (c.output() - 1) * step / c.tokens
-		if p.Batch > 1 {
-			// It arrives during a step, with others already scheduled.
-			decoding += min(1, p.Batch-1) * (0.5 + float64(c.rules.StepsAhead)) * step
-		}
+		// It arrives during a step, with others already scheduled, before its first token comes
+		// out.
+		met := min(1, p.Batch-1) * (0.5 + float64(c.rules.StepsAhead)) * step
 		if share > 0 {
 			ttft = decoding * (1/share - 1)
 		}
 		p.Prefilling = min(1, sources*w.full/(decoding+ttft))
-		return decoding, w.first(c, decoding, ttft) + c.entry() + handover
+		behind := w
+		behind.away += met
+		return decoding, behind.first(c, decoding, ttft) + c.entry() + handover + met
 	})
 	// Requests without room on a decode rank wait with their prompts done: between two requests of
 	// a client, decoding takes as long as all clients need that share the room of the rank.
 	decoding := (c.output() - 1) * p.TPOT
-	wait := max(0, clients/c.room*decoding-p.Steady-decoding)
-	p.Steady += wait
-	p.Burst = first.burst(prefill, sources, 0) + handover + wait
+	p.TTFT += max(0, clients/c.room*decoding-p.TTFT-decoding)
 	return c.seen(p)
 }

@@ -32,3 +32,36 @@ func TestGather(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 }
+
+// TestServedAlone: without a time for further prompts a step takes alone, and the one before it is half over on average, which is busy with the
+// probability a/(a + e⁻ᵃ). With such a time, s solves s = alone + more·(rate·s − 1 + e^(−rate·s)), here by halving intervals; close to
+// saturation it is the longest.
+func TestServedAlone(t *testing.T) {
+	near := func(got, want float64) bool { return math.Abs(got-want) <= 1e-6*want }
+	w := waves{alone: 0.2, more: 0, full: 0.1, holds: 8}
+	for _, all := range []float64{1e-9, 1, 5, 40} {
+		a := all * 0.2
+		if got, want := w.served(all/2, all), 0.2+a/(a+math.Exp(-a))*0.1; !near(got, want) {
+			t.Errorf("at %g/s: %g, want %g", all, got, want)
+		}
+	}
+	w = waves{alone: 0.2, more: 0.1, full: 0.1, holds: 80}
+	for _, rate := range []float64{1, 5, 9.2, 9.7} {
+		low, high := 0.2, 8.
+		for range 100 {
+			if s := (low + high) / 2; 0.2+0.1*(rate*s+math.Expm1(-rate*s)) > s {
+				low = s
+			} else {
+				high = s
+			}
+		}
+		a := rate * low
+		if got, want := w.served(rate, rate), 0.2+a/(a+math.Exp(-a))*(low/2+min(a, 79)*0.1); !near(got, want) {
+			t.Errorf("at %g/s: %g, want %g", rate, got, want)
+		}
+	}
+	// Eleven prompts of 0.1 s a second are more than there is time for: steps are as long as they can be.
+	if got, want := w.served(11, 11), 0.2+1*(4+79*0.1); !near(got, want) {
+		t.Errorf("beyond what there is time for: %g, want %g", got, want)
+	}
+}

@@ -1,5 +1,6 @@
 // Package serving predicts in closed form what clients of a deployment see under a load: TTFT, TPOT
-// and throughput. Package estimate prices the steps; how requests share them is worked out here.
+// and throughput. Package estimate prices the steps; how requests share them is worked out here. It
+// ranks and bounds: a search looks at thousands of deployments. What is shown is simulated.
 package serving
 
 import (
@@ -23,10 +24,10 @@ type Prediction struct {
 	Requests float64 // per second, of all clients
 	Latency  float64 // from arrival to the last token
 
-	Steady float64 // TTFT after the first requests
-	Burst  float64 // TTFT of the first requests
-	Batch  float64 // decoding sequences per data-parallel rank
-	Room   float64 // sequences that a data-parallel rank has room for
+	ColdTTFT float64 // TTFT of a benchmark whose clients start at once on a cold server; 0: not asked for
+
+	Batch float64 // decoding sequences per data-parallel rank
+	Room  float64 // sequences that a data-parallel rank has room for
 	// Prefilling is the share of a rank's time spent on prompts: beyond decode steps, or apart.
 	Prefilling float64
 }
@@ -63,36 +64,48 @@ func NewPredictor(d *deploy.Deployment) (*Predictor, error) {
 	return &p, nil
 }
 
-// Predict works out what the clients of a deployment see.
-func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, error) {
+// Room is the sequences that a data-parallel rank may decode at a time, by memory, engine and plan;
+// an error if a request finds none, in either pool.
+func (p *Predictor) Room(d *deploy.Deployment, l workload.Load) (float64, error) {
 	if l.Clients < 1 || l.Lengths.Input < 1 || l.Lengths.Output < 1 || l.Lengths.Uncached() < 1 {
-		return Prediction{}, errors.New("a load needs clients, inputs and outputs")
+		return 0, errors.New("a load needs clients, inputs and outputs")
+	}
+	pool := d.Of(op.Decode)
+	under := pool.Under(l.Clients)
+	rules := d.Engine.Drafting(pool.Plan.Drafts)
+	prompts := p.prompts(d, pool, l.Lengths)
+	room, err := p.servers[op.Decode].steps(d, &under, l.Lengths).Room(d, pool, &prompts, rules.ReservesOutput)
+	if err == nil && d.Split() {
+		_, err = p.CacheTokens(d, d.Of(op.Prefill), l.Lengths)
+	}
+	return min(room, float64(rules.Sequences), Bounded(&pool.Plan, d.Model.IsMoE())), err
+}
+
+// Predict works out roughly what the clients of a deployment see who have been at it for long.
+func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, error) {
+	room, err := p.Room(d, l)
+	if err != nil {
+		return Prediction{}, err
 	}
 	pool := d.Of(op.Decode)
 	under := pool.Under(l.Clients)
 	decode := p.servers[op.Decode].steps(d, &under, l.Lengths)
 	rules := d.Engine.Drafting(pool.Plan.Drafts)
-	prompts := p.prompts(d, pool, l.Lengths)
-	room, err := decode.Room(d, pool, &prompts, rules.ReservesOutput)
-	if err != nil {
-		return Prediction{}, err
-	}
 	c := closed{
 		load: l, rules: rules, polls: float64(max(1, rules.PollSteps)), decode: decode, ranks: float64(pool.Ranks()), together: float64(d.Together(pool, l.Lengths)),
 		shares: d.Together(pool, l.Lengths) == pool.Sharing(d.Model),
-		room:   min(room, float64(rules.Sequences), bounded(&pool.Plan, d.Model.IsMoE())), tokens: estimate.TokensPerStep(d.Acceptance, pool.Plan.Drafts),
+		room:   room, tokens: estimate.TokensPerStep(d.Acceptance, pool.Plan.Drafts),
 	}
-	c.stall, c.stallEach = rules.Cold(d.Split())
-	c.stall, c.apart = c.stall+d.Fitted.Wave, d.Split()
+	c.apart = d.Split()
 	other := d.Of(op.Prefill)
 	c.stages = chunkStages(rules, &other.Plan)
+	if c.stages > 1 {
+		c.paced = p.servers[op.Prefill].steps(d, &other.Plan, l.Lengths)
+	}
 	c.pipelines = float64(other.Ranks()) / c.stages
 	c.inFlight = c.together / float64(pool.Sharing(d.Model))
 	if !d.Split() {
 		return c.aggregated().checked()
-	}
-	if _, err := p.CacheTokens(d, other, l.Lengths); err != nil {
-		return Prediction{}, err
 	}
 	filling := other.Under(l.Clients)
 	prefill := p.servers[op.Prefill].steps(d, &filling, l.Lengths)
@@ -113,8 +126,8 @@ func chunkStages(rules *deploy.Scheduling, p *plan.Plan) float64 {
 	return float64(p.InFlight())
 }
 
-// bounded is the sequences per rank that a plan's batch allows; any without a batch.
-func bounded(p *plan.Plan, moe bool) float64 {
+// Bounded is the sequences per rank that a plan's batch allows; any without a batch.
+func Bounded(p *plan.Plan, moe bool) float64 {
 	if p.Batch.Size == 0 {
 		return math.Inf(1)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"throughline/deploy"
 	"throughline/engine"
+	"throughline/internal/files"
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/plan"
@@ -84,7 +85,7 @@ func TestMoreClients(t *testing.T) {
 			if split {
 				d.Pools = []deploy.Pool{{Role: deploy.Prefill, System: d.Pools[0].System, Plan: experts, Count: 2}, {Role: deploy.Decode, System: d.Pools[0].System, Plan: experts, Count: 1}}
 			}
-			n, _ := workload.Lengths{Input: 1024, Output: 512}.Spread("uniform:0.8")
+			n, _ := workload.Lengths{Input: 1024, Output: 512}.Spread(files.Machine, "uniform:0.8")
 			var last serving.Prediction
 			for clients := 1; clients <= 64; clients *= 2 {
 				p, err := serving.Predict(&d, workload.Load{Lengths: n, Clients: clients, Requests: 10})
@@ -192,23 +193,5 @@ func TestLongPrompts(t *testing.T) {
 		if err != nil || !(long.TTFT > short.TTFT && long.TTFT < 1.5*short.TTFT) {
 			t.Errorf("%s: 9000 tokens %+v, 8000 %+v, %v", name, long, short, err)
 		}
-	}
-}
-
-// TestFittedWave: what measured runs add to the first wave of requests comes on top of it, and of nothing else.
-func TestFittedWave(t *testing.T) {
-	load := workload.Load{Lengths: workload.Lengths{Input: 1000, Output: 100}, Clients: 8, Requests: 10}
-	d := deployment(t, "Llama-3.1-8B", "vllm", dense(1))
-	before, err := serving.Predict(&d, load)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.Fitted.Wave = 0.25
-	after, err := serving.Predict(&d, load)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if math.Abs(after.Burst-before.Burst-0.25) > 1e-9 || after.Steady != before.Steady {
-		t.Errorf("first wave %v and %v s, later ones %v and %v s", before.Burst, after.Burst, before.Steady, after.Steady)
 	}
 }

@@ -17,8 +17,6 @@ type waves struct {
 	holds     float64 // prompts per step
 	pollSteps float64 // decode steps whose prompts are computed together, if a step holds them
 	more      float64 // added by another prompt of the same step
-	all       float64 // a wave of one prompt per client
-	queue     float64 // mean time to the end of a prefill in a wave that arrives at once
 	group     float64 // clients of all ranks in lockstep
 	own       float64 // of these, without other batches in flight, which it only follows
 	away      float64 // seconds of a request's life spent at no prefill rank
@@ -45,9 +43,6 @@ func (c *closed) waves(s times, clients, sharing, step float64) waves {
 	w.more = max(0, w.full-w.cuts*step)
 	if w.holds > 1 {
 		w.more = max(0, (w.full*w.holds-all)/(w.holds-1))
-	}
-	if c.load.Requests > 0 {
-		w.all, w.queue = c.all(s, clients), c.queue(s, clients, 0)
 	}
 	w.ahead, w.aheadTogether = c.ahead(s, sharing)
 	w.pollSteps = c.pollSteps(&w)
@@ -91,18 +86,9 @@ func (c *closed) group(clients float64) float64 {
 // joined reports whether requests that come together start to decode together.
 func (c *closed) joined() bool { return c.rules.Prefill == deploy.First }
 
-// inStep reports whether the requests of all clients come at once again and again, since they are
-// equally long and decode together. Those of one token end with their prefills, one after another.
-func (c *closed) inStep() bool {
-	return c.joined() && c.output() > 1 && c.load.Deviation() == 0 && c.load.Requests > 0
-}
-
 // delay is what the prefills of the others, of which a share decodes beside a request, add to the
 // time between its first and last token: each has one in that time.
 func (w *waves) delay(c *closed, share float64) float64 {
-	if c.inStep() {
-		return w.all - w.queue // early ones wait for the others
-	}
 	if w.crosses() {
 		return 0 // all prompts cross it alike
 	}
@@ -122,7 +108,7 @@ func (w *waves) laden(own, all float64) (share, longer float64) {
 		return 0, 0
 	}
 	come := -math.Expm1(-all*w.pollSteps) / w.pollSteps
-	if w.group > w.clients {
+	if w.group > w.clients && w.own == w.group { // batches in flight begin their steps one by one
 		come = w.meeting(come)
 	}
 	if g := w.gather(own, all); g.wait > 0 {
@@ -170,7 +156,7 @@ func (w *waves) crosses() bool { return w.ahead > 0 && w.group <= w.clients }
 // prompt in the pipeline, each step follows a chunk through all stages. Others hardly end
 // meanwhile, so all the time in which they neither decode nor are away is a part of this.
 func (w *waves) crossing(c *closed, share, decoding float64) float64 {
-	if w.ahead == 0 || share == 0 || c.inStep() {
+	if w.ahead == 0 || share == 0 {
 		return 0
 	}
 	prompt := min(1, max(0, 1-share*(1+w.away/decoding))/share)
@@ -186,7 +172,7 @@ func (w *waves) crossing(c *closed, share, decoding float64) float64 {
 // piped is the clients of a pipeline, at least one.
 func (c *closed) piped() float64 { return max(1, float64(c.load.Clients)/c.pipelines) }
 
-// first is the mean TTFT of a request that is not among the first of its clients.
+// first is the mean TTFT of a request.
 func (w *waves) first(c *closed, decoding, ttft float64) float64 {
 	switch {
 	case w.own <= 1 && w.ahead == 0:
@@ -196,51 +182,21 @@ func (w *waves) first(c *closed, decoding, ttft float64) float64 {
 		takes := w.alone / c.stages
 		load := min(1-1/c.piped(), (c.piped()-1)*takes/(decoding+ttft))
 		return max(w.alone-w.ahead+takes*load/(1-load), c.piped()*max(w.alone, w.full)/c.stages-decoding-w.away)
-	case w.joined && c.inStep():
-		return max(w.queue, w.saturated(decoding))
-	case c.load.Requests == 0:
-		return max(w.arriving(c, decoding+ttft, decoding+ttft), w.saturated(decoding))
-	case c.load.Deviation() == 0:
-		// Requests computed together end together, and so do their successors, behind the steps
-		// already scheduled, each of which has successors of others.
-		met := float64(1 + c.rules.StepsAhead)
-		laden := min(met, max(0, math.Ceil(w.clients/w.holds)-1))
-		return max(laden*w.full*w.holds+(met-laden)*w.step+w.full*w.holds, w.saturated(decoding))
 	}
-	var sum, n float64
-	for n = 0; n < max(1, c.load.Requests-1); n++ {
-		sum += w.arriving(c, min(w.width(c, n+1, decoding), decoding+ttft), decoding+ttft)
-	}
-	return max(sum/n, w.saturated(decoding))
-}
-
-// width is the time within which the requests that follow a simultaneous start arrive. Varying
-// lengths spread their ends, more with every round; a uniform distribution is √12 standard
-// deviations wide. Ends of the first are also as far apart as their prefills, unless early ones
-// waited for the others: then nothing decodes during a prefill, so that the others come later by
-// all of them.
-func (w *waves) width(c *closed, after, decoding float64) float64 {
-	if w.joined {
-		return math.Sqrt(12*after)*c.load.Deviation()*min(decoding, (c.output()-1)*w.step/c.tokens) + w.all
-	}
-	spread := c.load.Deviation() * decoding
-	return math.Sqrt(w.all*w.all + 12*after*spread*spread)
+	return max(w.arriving(c, decoding+ttft), w.saturated(decoding))
 }
 
 // saturated is the least TTFT: every client gets a prefill within the life of a request.
 func (w *waves) saturated(decoding float64) float64 { return w.clients*w.full - decoding - w.away }
 
-// arriving is the mean TTFT of requests that arrive evenly within some time.
-func (w *waves) arriving(c *closed, within, life float64) float64 {
-	if within <= 0 {
-		return w.queue
-	}
-	rate, all := (w.clients-1)/within, (w.group-1)/within
+// arriving is the mean TTFT of requests that arrive evenly within the life of one.
+func (w *waves) arriving(c *closed, life float64) float64 {
+	rate, all := (w.clients-1)/life, (w.group-1)/life
 	full := w.full * w.holds
 	load := min(1, rate*w.full)
 	// A queue with constant service, bounded by the clients, and what exceeds its capacity.
 	queue := math.Pow(load, w.holds+1) * w.full / 2 / (1 - load + 1/math.Sqrt(w.clients))
-	behind := queue + max(0, w.clients*w.full-within)/2
+	behind := queue + max(0, w.clients*w.full-life)/2
 	if w.step == 0 {
 		return w.served(rate, all) + behind
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"throughline/internal/files"
 )
 
 // Spread changes fixed lengths to those of a distribution, given in words:
@@ -13,16 +15,17 @@ import (
 //	fixed           every request is as long as the lengths say
 //	uniform:R       lengths are spread evenly between R times the given one and the given one
 //	lognormal:S     lengths have the given mean and a standard deviation of S of their logarithm
+//	sharegpt        lengths have the given mean and are spread as those of ShareGPT
 //	trace:FILE      lengths are those of the requests in a file
 //
 // Only mean lengths are used, and the mean square of inputs, as attention grows with the square.
-func (l Lengths) Spread(words string) (Lengths, error) {
+func (l Lengths) Spread(in *files.Door, words string) (Lengths, error) {
 	kind, value, given := strings.Cut(words, ":")
 	switch {
 	case kind == "trace" && value == "":
 		return l, errors.New("trace:FILE needs a file of requests")
-	case kind == "fixed" && given:
-		return l, fmt.Errorf("fixed takes no number, but there is %q", value)
+	case (kind == "fixed" || kind == ShareGPT) && given:
+		return l, fmt.Errorf("%s takes no number, but there is %q", kind, value)
 	}
 	switch kind {
 	case "", "fixed":
@@ -49,10 +52,17 @@ func (l Lengths) Spread(words string) (Lengths, error) {
 		out.LongestInput = int(math.Ceil(rare * float64(l.Input)))
 		out.Longest = out.LongestInput + int(math.Ceil(rare*float64(l.Output)))
 		return out, nil
+	case ShareGPT:
+		out := l.scaled(1, shareGPTSquares)
+		longest := shareGPTAt(1) / shareGPTMean
+		out.LongestInput = int(math.Ceil(longest * float64(l.Input)))
+		out.Longest = out.LongestInput + int(math.Ceil(longest*float64(l.Output)))
+		out.Shape = ShareGPT
+		return out, nil
 	case "trace":
-		return l.fromTrace(value)
+		return l.fromTrace(in, value)
 	}
-	return l, fmt.Errorf("length distribution %q is not one of fixed, uniform:R, lognormal:S, trace:FILE", words)
+	return l, fmt.Errorf("length distribution %q is not one of fixed, uniform:R, lognormal:S, sharegpt, trace:FILE", words)
 }
 
 // rarest is the deviations above the mean that one in ten thousand of a normal distribution
@@ -64,7 +74,7 @@ func CheckSpread(words string) error {
 	if file, ok := strings.CutPrefix(words, "trace:"); ok && file != "" {
 		return nil
 	}
-	_, err := Lengths{Input: 1, Output: 1}.Spread(words)
+	_, err := Lengths{Input: 1, Output: 1}.Spread(nil, words)
 	return err
 }
 
@@ -78,8 +88,8 @@ func (l Lengths) scaled(mean, squares float64) Lengths {
 	return l
 }
 
-func (l Lengths) fromTrace(name string) (Lengths, error) {
-	list, err := ReadLengths(name)
+func (l Lengths) fromTrace(door *files.Door, name string) (Lengths, error) {
+	list, err := ReadLengths(door, name)
 	if err != nil {
 		return l, err
 	}

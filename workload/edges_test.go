@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"throughline/internal/files"
 )
 
 // TestTraceLimits: what is no trace is refused with its place.
@@ -26,7 +28,7 @@ func TestTraceLimits(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.content), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Lengths{Input: 1, Output: 1}.Spread("trace:" + file)
+		_, err := Lengths{Input: 1, Output: 1}.Spread(files.Machine, "trace:"+file)
 		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
@@ -41,7 +43,7 @@ func TestNamesOfColumns(t *testing.T) {
 		if err := os.WriteFile(file, []byte(header+"\n10,20\n30,40\n"), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := (Lengths{Input: 1, Output: 1}).Spread("trace:" + file); err != nil || got.Input != 20 || got.Output != 30 {
+		if got, err := (Lengths{Input: 1, Output: 1}).Spread(files.Machine, "trace:"+file); err != nil || got.Input != 20 || got.Output != 30 {
 			t.Errorf("%s: %+v, %v", header, got, err)
 		}
 	}
@@ -58,7 +60,7 @@ func TestPackedTrace(t *testing.T) {
 		io.WriteString(z, content)
 		z.Close()
 		f.Close()
-		if got, err := (Lengths{Input: 1, Output: 1}).Spread("trace:" + file); err != nil || got.Input != 20 || got.Output != 30 {
+		if got, err := (Lengths{Input: 1, Output: 1}).Spread(files.Machine, "trace:"+file); err != nil || got.Input != 20 || got.Output != 30 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
@@ -70,15 +72,15 @@ func TestOneReader(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"isl": 10, "osl": 20}`+"\n"+`{"prompt_tokens": 30, "completion_tokens": 0}`+"\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	list, err := ReadLengths(file)
+	list, err := ReadLengths(files.Machine, file)
 	if err != nil || len(list) != 2 || list[1] != (Recorded{30, 1}) {
 		t.Errorf("%v, %v", list, err)
 	}
 	// Means 20 and 10.5, which is rounded.
-	if got, err := (Lengths{}).Spread("trace:" + file); err != nil || got.Input != 20 || got.Output != 11 || got.Longest != 31 {
+	if got, err := (Lengths{}).Spread(files.Machine, "trace:"+file); err != nil || got.Input != 20 || got.Output != 11 || got.Longest != 31 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if trace, err := OpenTrace(file); err != nil || trace.Timed {
+	if trace, err := OpenTrace(files.Machine, file); err != nil || trace.Timed {
 		t.Errorf("%+v, %v", trace, err)
 	}
 }

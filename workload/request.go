@@ -16,8 +16,10 @@ type Request struct {
 	Chain      uint64
 	Shared     int // leading tokens that the chain covers; if all of the input, the answer too
 
-	// Burst: one of many simultaneous arrivals, which the front end takes in one after another.
-	Burst bool
+	// Cached is the leading tokens whose keys and values every server has from before.
+	Cached int
+	// UnderWay: it is being answered when the run begins, and has passed front ends and prefill.
+	UnderWay bool
 	// Client sent the request, for sources that answer an end with another request.
 	Client int
 }
@@ -127,7 +129,7 @@ func (c *byClients) Ended(client int, r *Request, t float64) (Request, bool) {
 		c.first = append(c.first, r)
 	}
 	next, ok, err := c.Source.Next()
-	next.Arrival, next.Burst = max(next.Arrival, t), false
+	next.Arrival = max(next.Arrival, t)
 	return next, ok && err == nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/files"
 )
 
 // Trace is the requests of a file, which is read as they are needed. Formats:
@@ -33,6 +34,7 @@ type Trace struct {
 	Timed                 bool
 	Hashed                bool
 
+	in   *files.Door
 	kept []Request // nil: they are read from the file
 }
 
@@ -40,8 +42,8 @@ type Trace struct {
 const mooncakeBlock = 512
 
 // OpenTrace reads a trace once, and reports all its problems.
-func OpenTrace(name string) (*Trace, error) {
-	t := &Trace{Name: name, Timed: true}
+func OpenTrace(in *files.Door, name string) (*Trace, error) {
+	t := &Trace{Name: name, Timed: true, in: in}
 	r, err := t.open()
 	if err != nil {
 		return nil, err
@@ -87,8 +89,8 @@ func OpenTrace(name string) (*Trace, error) {
 }
 
 // ReadLengths reads the lengths of the requests of a trace, with or without arrivals.
-func ReadLengths(name string) ([]Recorded, error) {
-	t := &Trace{Name: name}
+func ReadLengths(in *files.Door, name string) ([]Recorded, error) {
+	t := &Trace{Name: name, in: in}
 	r, err := t.open()
 	if err != nil {
 		return nil, err
@@ -202,21 +204,27 @@ type traceReader struct {
 }
 
 func (t *Trace) open() (*traceReader, error) {
-	f, err := csvfile.Open(t.Name)
+	f, err := csvfile.Open(t.in, t.Name)
 	if err != nil {
-		return nil, document.Unreadable(t.Name, err)
+		return nil, document.Unreadable(t.in, t.Name, err)
 	}
-	r := &traceReader{file: f, timed: true}
-	if ext := filepath.Ext(strings.TrimSuffix(t.Name, ".gz")); ext == ".jsonl" || ext == ".json" {
-		r.lines = csvfile.NewLines(f, csvfile.Streamed)
-		return r, nil
-	}
-	r.csv = csvfile.NewReader(f, csvfile.Streamed)
-	if err := r.header(); err != nil {
+	r, err := newTraceReader(t.Name, f)
+	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", t.Name, err)
 	}
 	return r, nil
+}
+
+// newTraceReader reads lines of JSON or CSV, as the name of the file says.
+func newTraceReader(name string, f io.ReadCloser) (*traceReader, error) {
+	r := &traceReader{file: f, timed: true}
+	if ext := filepath.Ext(strings.TrimSuffix(name, ".gz")); ext == ".jsonl" || ext == ".json" {
+		r.lines = csvfile.NewLines(f, csvfile.Streamed)
+		return r, nil
+	}
+	r.csv = csvfile.NewReader(f, csvfile.Streamed)
+	return r, r.header()
 }
 
 func (r *traceReader) close() { r.file.Close() }

@@ -51,21 +51,39 @@ type Traffic struct {
 	Turns int
 	Think float64
 
+	// Steady: clients have been at it for long. Their first requests, which come before those of
+	// Requests, are somewhere in their answers when the run begins.
+	Steady bool
+	// Cached is the leading tokens of prompts that servers have from before, and Repeated the share
+	// of first requests whose whole prompts they have.
+	Cached   int
+	Repeated float64
+
+	// Strata is the successive requests whose lengths are spread evenly, in random order, over what
+	// they are drawn from, so that short runs have the same mean; 0: each is drawn by itself.
+	Strata int
+
 	HashTokens int // tokens of the blocks that are shared
 	Seed       uint64
+}
+
+// Closed reports whether clients send drawn requests one after another, so that there is a steady
+// state to come to.
+func (t *Traffic) Closed() bool {
+	return t.Clients > 0 && math.IsInf(t.Rate, 1) && t.Drawn() && t.Turns <= 1 && t.Requests > t.Clients
 }
 
 // Length is how long inputs or outputs are.
 type Length struct {
 	Mean int     // or the most, of uniform ones
-	Kind string  // fixed, uniform or lognormal
+	Kind string  // fixed, uniform, lognormal or sharegpt
 	By   float64 // uniform: between By and 1 of the most; lognormal: the deviation of the logarithm
 }
 
 // Recorded is the lengths of a recorded request.
 type Recorded struct{ Input, Output int }
 
-// ParseLength reads fixed, uniform:R or lognormal:S.
+// ParseLength reads fixed, uniform:R, lognormal:S or sharegpt.
 func ParseLength(words string, mean int) (Length, error) {
 	kind, value, _ := strings.Cut(words, ":")
 	l := Length{Mean: mean, Kind: cmp.Or(kind, "fixed")}
@@ -95,6 +113,23 @@ func (l *Length) Draw(r *rand.Rand) int {
 		return low + r.IntN(l.Mean-low+1)
 	case "lognormal":
 		return max(1, int(math.Round(float64(l.Mean)*math.Exp(l.By*r.NormFloat64()-l.By*l.By/2))))
+	case ShareGPT:
+		return l.at(r.Float64())
+	}
+	return l.Mean
+}
+
+// at is the length that a share of them does not exceed.
+func (l *Length) at(share float64) int {
+	switch l.Kind {
+	case "uniform":
+		low := max(1, int(float64(l.Mean)*l.By))
+		return low + int(share*float64(l.Mean-low+1))
+	case "lognormal":
+		z := math.Sqrt2 * math.Erfinv(2*share-1)
+		return max(1, int(math.Round(float64(l.Mean)*math.Exp(l.By*z-l.By*l.By/2))))
+	case ShareGPT:
+		return max(1, int(math.Round(float64(l.Mean)*shareGPTAt(share)/shareGPTMean)))
 	}
 	return l.Mean
 }
@@ -194,14 +229,15 @@ type drawn struct {
 	Traffic
 	lengths, gaps, groups *rand.Rand
 	sent                  int
-	recorded              int // lengths taken
+	recorded              int      // lengths taken
+	strata                [2][]int // of inputs and outputs, those to come
 	at                    float64
 	left                  map[int]int // turns of the conversations under way
 }
 
 // Next is the next request that waits for no end.
 func (d *drawn) Next() (Request, bool, error) {
-	if d.sent == d.Requests {
+	if d.sent == d.Requests && !d.Steady { // which clients never leave
 		return Request{}, false, nil
 	}
 	return d.draw(), true, nil
@@ -219,7 +255,7 @@ func (d *drawn) Ended(client int, r *Request, t float64) (Request, bool) {
 	next.Arrival = t + d.Think
 	input, output := d.length()
 	next.Input, next.Output = r.Input+r.Output+input, output
-	next.Shared, next.Burst = next.Input, false
+	next.Shared = next.Input
 	return next, true
 }
 
@@ -230,13 +266,42 @@ func (d *drawn) length() (input, output int) {
 		d.recorded++
 		return r.Input, r.Output
 	}
+	if d.Strata > 0 {
+		return d.stratum(0, &d.Input), d.stratum(1, &d.Output)
+	}
 	input = d.Input.Draw(d.lengths)
 	return input, d.Output.Draw(d.lengths)
 }
 
+// stratum draws a length from the next stratum of inputs or outputs.
+func (d *drawn) stratum(of int, l *Length) int {
+	if len(d.strata[of]) == 0 {
+		d.strata[of] = d.lengths.Perm(d.Strata)
+	}
+	low := d.strata[of][0]
+	d.strata[of] = d.strata[of][1:]
+	return l.at((float64(low) + d.lengths.Float64()) / float64(d.Strata))
+}
+
+// begin changes the first request of a client to what a run finds at its begin. Multiples of the
+// golden ratio spread over the clients evenly, and in no order.
+func (d *drawn) begin(r *Request) {
+	part := math.Mod(float64(d.sent+1)*math.Phi, 1)
+	if d.Steady {
+		r.Input, r.Output = r.Input+int((1-part)*float64(r.Output)), max(1, int(math.Round(part*float64(r.Output))))
+		r.UnderWay = true
+	}
+	if d.Steady || part < d.Repeated {
+		r.Cached = r.Input
+	}
+}
+
 func (d *drawn) draw() Request {
-	r := Request{Client: d.sent, Burst: true}
+	r := Request{Client: d.sent}
 	r.Input, r.Output = d.length()
+	if r.Cached = min(d.Cached, r.Input); d.sent < d.Clients {
+		d.begin(&r)
+	}
 	if d.sent > 0 { // the first comes at 0, as in sglang.bench_serving
 		d.at += gap(&d.Arrival, d.gaps, d.Rate, d.sent)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"throughline/internal/files"
 	"throughline/serving/simulate"
 	"throughline/workload"
 )
@@ -105,9 +106,9 @@ func TestLimits(t *testing.T) {
 func TestTraceFormats(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ text, want string }{
-		"mooncake.jsonl": {`{"timestamp": 0, "input_length": 1000, "output_length": 5, "hash_ids": [1, 2]}` + "\n" + `{"timestamp": 27482, "input_length": 600, "output_length": 0, "hash_ids": [1, 3]}` + "\n", "[{0 1000 5 [1 2] 512 0 0 false 0} {27.482 600 1 [1 3] 512 0 0 false 0}]"},
-		"azure.csv":      {"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:04.0319600,3180,8\n", "[{0 4808 10 [] 0 0 0 false 0} {0.052 3180 8 [] 0 0 0 false 0}]"},
-		"vidur.csv":      {"arrived_at,num_prefill_tokens,num_decode_tokens\n1.5,374,44\n4.5,396,109\n", "[{0 374 44 [] 0 0 0 false 0} {3 396 109 [] 0 0 0 false 0}]"},
+		"mooncake.jsonl": {`{"timestamp": 0, "input_length": 1000, "output_length": 5, "hash_ids": [1, 2]}` + "\n" + `{"timestamp": 27482, "input_length": 600, "output_length": 0, "hash_ids": [1, 3]}` + "\n", "[{0 1000 5 [1 2] 512 0 0 0 false 0} {27.482 600 1 [1 3] 512 0 0 0 false 0}]"},
+		"azure.csv":      {"TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n2023-11-16 18:17:04.0319600,3180,8\n", "[{0 4808 10 [] 0 0 0 0 false 0} {0.052 3180 8 [] 0 0 0 0 false 0}]"},
+		"vidur.csv":      {"arrived_at,num_prefill_tokens,num_decode_tokens\n1.5,374,44\n4.5,396,109\n", "[{0 374 44 [] 0 0 0 0 false 0} {3 396 109 [] 0 0 0 0 false 0}]"},
 		"back.csv":       {"arrived_at,num_prefill_tokens,num_decode_tokens\n1,3,4\n0.5,3,4\n", "line 3: arrives at 0.5 s, before the request in front of it at 1 s; a trace must not go back in time"},
 		"nan.csv":        {"arrived_at,num_prefill_tokens,num_decode_tokens\nnan,3,4\n", "line 2: an arrival must be a time from 0 to 1e+12 s, not NaN s"},
 		"far.csv":        {"arrived_at,num_prefill_tokens,num_decode_tokens\n0,3,4\n1e308,3,4\n", "line 3: an arrival must be a time from 0 to 1e+12 s, not 1e+308 s"},
@@ -123,7 +124,7 @@ func TestTraceFormats(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		trace, err := workload.OpenTrace(file)
+		trace, err := workload.OpenTrace(files.Machine, file)
 		if err != nil {
 			if !strings.Contains(err.Error(), name+": "+c.want) {
 				t.Errorf("%s: %v, want %s", name, err, c.want)
@@ -146,7 +147,7 @@ func TestTraceFormats(t *testing.T) {
 func TestFirstRequestsOfClients(t *testing.T) {
 	list := workload.List{Requests: make([]workload.Request, 5)}
 	for i := range list.Requests {
-		list.Requests[i].Input, list.Requests[i].Burst = 1+i, true
+		list.Requests[i].Input = 1 + i
 	}
 	s := workload.ByClients(&list, 3)
 	next := func() [2]float64 {
@@ -166,5 +167,45 @@ func TestFirstRequestsOfClients(t *testing.T) {
 	got := [][2]float64{next(), ended(7), next(), next(), next(), ended(8), ended(9)}
 	if want := [][2]float64{{1, 0}, {4, 7}, {2, 0}, {3, 0}, {}, {5, 8}, {}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("requests and arrivals %v, not %v", got, want)
+	}
+}
+
+// TestStrata: of every eight successive requests one is in each eighth of the distribution: an eighth of the uniform lengths, or between its
+// octiles, of which the lognormal ones of deviation σ have their middle at e^(−σ²/2) of the mean, and lengths are in no order.
+func TestStrata(t *testing.T) {
+	const strata = 8
+	traffic := workload.Traffic{Requests: 800, Rate: math.Inf(1), Clients: 1, Turns: 1, Seed: 1, Strata: strata,
+		Input: workload.Length{Mean: 800, Kind: "uniform"}, Output: workload.Length{Mean: 100_000, Kind: "lognormal", By: 0.5}}
+	source := traffic.Source()
+	r, _, err := source.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rising := 0
+	for range 800 / strata {
+		var seen [strata]bool
+		shorter, last := 0, 0
+		for range strata {
+			at := (r.Input - 1) * strata / 800
+			if seen[at] {
+				t.Fatalf("two lengths in eighth %d, the second of %d tokens", at, r.Input)
+			}
+			seen[at] = true
+			if float64(r.Output) < 1e5*math.Exp(-0.125) {
+				shorter++
+			}
+			if r.Input > last {
+				rising++
+			}
+			last = r.Input
+			r, _ = source.Ended(0, &r, 0)
+		}
+		if shorter != strata/2 {
+			t.Fatalf("%d of %d lengths are below their median", shorter, strata)
+		}
+	}
+	// The first of a block counts; of the others half follow a shorter one.
+	if want := 100 * (1 + 7*0.5); math.Abs(float64(rising)-want) > 40 {
+		t.Errorf("%d lengths follow a shorter one, want about %v", rising, want)
 	}
 }

@@ -14,6 +14,8 @@ type Lengths struct {
 
 	// Squares is the mean square of the inputs over that of their mean: 1 (or 0) if all are equal.
 	Squares float64
+	// Shape is the distribution of lengths that Squares alone does not tell; empty: none.
+	Shape string
 
 	// LongestInput and Longest are the tokens of the longest prompt, and of the longest request
 	// with its output; 0: as the others. Estimates ignore them; launches leave room for them.
@@ -47,6 +49,26 @@ type Load struct {
 	Requests float64
 	// Repeated is the share of first requests whose prompts are cached, from a run before.
 	Repeated float64
+}
+
+// Traffic is requests of the load's clients, with lengths as far apart as they are: uniform ones as
+// far as these reach, and log-normal beyond.
+func (l *Load) Traffic() Traffic {
+	t := Traffic{Requests: l.Clients, Rate: math.Inf(1), Clients: l.Clients, Turns: 1, Cached: l.Lengths.Cached, Repeated: l.Repeated, Seed: 1}
+	half := math.Sqrt(3) * l.Deviation()
+	of := func(mean int) Length {
+		switch {
+		case half == 0:
+			return Fixed(mean)
+		case l.Lengths.Shape != "":
+			return Length{Mean: mean, Kind: l.Lengths.Shape}
+		case half <= 1+1e-9:
+			return Length{Mean: int(math.Round((1 + half) * float64(mean))), Kind: "uniform", By: (1 - half) / (1 + half)}
+		}
+		return Length{Mean: mean, Kind: "lognormal", By: math.Sqrt(math.Log(l.Lengths.Squares))}
+	}
+	t.Input, t.Output = of(l.Lengths.Input), of(l.Lengths.Output)
+	return t
 }
 
 // Sent is a number of requests of mean lengths by the load's clients, at least one each; nil for 0.

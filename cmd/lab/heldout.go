@@ -1,52 +1,145 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"throughline/internal/lab"
+	"throughline/internal/report"
 	"throughline/internal/table"
 	"throughline/number"
 )
 
 func newHeldOut() *cobra.Command {
-	var folds int
-	var onePoint, markdown bool
+	cmd := &cobra.Command{Use: "heldout", Short: "Judge predictions of serving runs by what was held out"}
+	cmd.AddCommand(newHeldOutServing(), newOnePoint(), newRules())
+	return cmd
+}
+
+func newHeldOutServing() *cobra.Command {
+	var by, out string
+	var markdown bool
 	cmd := &cobra.Command{
-		Use:   "heldout TABLE.csv",
-		Short: "Judge predictions of serving runs by what was held out",
-		Long: `Heldout prints the median errors of the runs of a public table whose model, system and
-engine were held out when the constants of engines were chosen, in some folds, and the
-constants that all runs choose. With --from-one-point it fits every deployment to its run
-at mid concurrency, and prints the errors on its other runs.`,
-		Example: "  go run ./cmd/lab heldout ../shared/measurements/silicon/serving.csv --folds 5",
-		Args:    cobra.ExactArgs(1),
+		Use:   "serving TABLE.csv...",
+		Short: "Choose again without a part of the runs, and judge by that part",
+		Long: `Serving leaves out one part of the runs of public tables after the other: a model behind
+an engine, a source, a system, a model or a version. What is chosen by runs is chosen
+again on the others, the constants of engines and whether they are there at all, and the
+part is predicted with that. Errors stand beside those of the program as built. --out
+writes every run with both predictions. It takes minutes.`,
+		Example: "  go run ./cmd/lab heldout serving ../shared/measurements/silicon/serving.csv --by pair --out heldout.csv",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			parting := slices.IndexFunc(lab.Partings, func(p lab.Parting) bool { return p.Name == by })
+			if parting < 0 {
+				return fmt.Errorf("--by: no part %q: %s", by, partingWords())
+			}
+			tables, err := imported(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			h, err := lab.HeldOut(cmd.Context(), &lab.Partings[parting], tables...)
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(cmd.OutOrStdout(), heldTables(h, table.View{Markdown: markdown}))
+			if out == "" {
+				return nil
+			}
+			return report.WriteFiles(cmd.Context(), report.File{Name: out, Write: h.WriteCSV})
+		},
+	}
+	cmd.Flags().StringVar(&by, "by", "pair", "what is left out together: "+partingWords())
+	cmd.Flags().StringVarP(&out, "out", "o", "", "write every run with both predictions to this file")
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "print Markdown tables")
+	return cmd
+}
+
+// heldTables are how targets are kept, and what all runs choose.
+func heldTables(h *lab.Held, view table.View) string {
+	return fmt.Sprintf("%s\n\n%s\n", table.Of(keptColumns, h.Kept()).Render(view), table.Of(chosenColumns, h.Chosen).Render(view))
+}
+
+// partingWords list what can be left out.
+func partingWords() string {
+	var out []string
+	for _, p := range lab.Partings {
+		out = append(out, p.Name+" ("+p.Doc+")")
+	}
+	return strings.Join(out, ", ")
+}
+
+func newOnePoint() *cobra.Command {
+	var markdown bool
+	cmd := &cobra.Command{
+		Use:   "one-run TABLE.csv",
+		Short: "What one measured run of a deployment tells of its others",
+		Long: `One-run fits every deployment of a public table to its run at mid concurrency, as
+"throughline calibrate serving" does, and prints the errors on its other runs.`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := lab.Import(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			view := table.View{Markdown: markdown}
-			if onePoint {
-				r, err := t.OnePoint(cmd.Context())
-				if err == nil {
-					fmt.Fprint(cmd.OutOrStdout(), table.Of(onePointColumns, r.Rows).Render(view), "\n", onePointNotes(r))
-				}
-				return err
-			}
-			kept, chosen, err := t.HeldOut(cmd.Context(), folds)
+			r, err := t.OnePoint(cmd.Context())
 			if err == nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s\n", table.Of(keptColumns, kept).Render(view), table.Of(chosenColumns, chosen).Render(view))
+				fmt.Fprint(cmd.OutOrStdout(), table.Of(onePointColumns, r.Rows).Render(table.View{Markdown: markdown}), "\n", onePointNotes(r))
 			}
 			return err
 		},
 	}
-	cmd.Flags().IntVar(&folds, "folds", 5, "parts that groups of runs are cut into")
-	cmd.Flags().BoolVar(&onePoint, "from-one-point", false, "what one measured run of a deployment tells of the others")
 	cmd.Flags().BoolVar(&markdown, "markdown", false, "print Markdown tables")
 	return cmd
+}
+
+func newRules() *cobra.Command {
+	var markdown bool
+	cmd := &cobra.Command{
+		Use:   "rules TABLE.csv...",
+		Short: "What each number of engines is worth to the runs of each source",
+		Long: `Rules takes one number of the engines away after the other, and prints the median error
+of the figures that it moves, with and without it, by source of the runs.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tables, err := imported(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			rows, err := lab.Rules(cmd.Context(), tables...)
+			if err == nil {
+				fmt.Fprintln(cmd.OutOrStdout(), table.Of(ruleColumns, rows).Render(table.View{Markdown: markdown}))
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "print Markdown tables")
+	return cmd
+}
+
+// imported are tables by the names of their files.
+func imported(ctx context.Context, names []string) (out []*lab.Table, err error) {
+	for _, name := range names {
+		t, err := lab.Import(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// ruleColumns are what a number is worth to a source.
+var ruleColumns = []table.Column[*lab.RuleRow]{
+	{Title: "number", Once: true, Value: func(r *lab.RuleRow) any { return r.Rule }},
+	{Title: "runs of", Value: func(r *lab.RuleRow) any { return r.Source }},
+	{Title: "figures", Kind: table.Count, Value: func(r *lab.RuleRow) any { return r.Runs }},
+	{Title: "with it", Kind: table.Number, Format: "%.1f%%", Value: func(r *lab.RuleRow) any { return r.With }},
+	{Title: "without", Kind: table.Number, Format: "%.1f%%", Value: func(r *lab.RuleRow) any { return r.Without }},
 }
 
 // keptColumns are how the targets are kept.
@@ -69,7 +162,7 @@ func milliseconds(seconds float64) string { return number.Plain(1e3*seconds, 3) 
 
 // onePointColumns are what one measured run of each deployment tells of its others.
 var onePointColumns = []table.Column[*lab.OnePointRow]{
-	{Title: "fitted to one run", Once: true, Value: func(r *lab.OnePointRow) any { return r.Fitted }},
+	{Title: "fitted to", Once: true, Value: func(r *lab.OnePointRow) any { return r.Fitted }},
 	{Title: "other runs", Value: func(r *lab.OnePointRow) any { return r.Others }},
 	{Title: "rows", Kind: table.Count, Value: func(r *lab.OnePointRow) any { return r.Rows }},
 	{Title: "TPOT", Kind: table.Number, Format: "%.1f%%", Value: func(r *lab.OnePointRow) any { return r.TPOT }},
@@ -79,7 +172,8 @@ var onePointColumns = []table.Column[*lab.OnePointRow]{
 // onePointNotes say how that was found.
 func onePointNotes(r *lab.OnePointReport) string {
 	return fmt.Sprintf("\nMedians of the absolute error on the other runs of %d deployments, %d runs in all, each fitted to its run at mid concurrency. "+
-		"How far a number may move was chosen on other models, systems and engines than it is judged on; on all of them that would be "+
-		"(scales as logarithms, the first token in seconds; in brackets the share that is left at other lengths):\n- %s\n\n"+
-		"calibrate serving takes: %s\n", r.Deployments, r.Runs, strings.Join(r.Chosen, "\n- "), r.BuiltIn)
+		"How far a number may move was chosen without the pair of model and engine that it is judged on, of %d pairs. "+
+		"Inside the bands of a fitted deployment lie %.0f%% of TPOT and %.0f%% of TTFT; %d and %d runs are further off than without the fit by more than their band was.\n\n"+
+		"All runs would choose %s; calibrate serving takes %s (scales as logarithms, the first token in seconds; in brackets the share that is left at other lengths).\n",
+		r.Deployments, r.Runs, r.Pairs, 100*r.Inside[1], 100*r.Inside[0], r.Worse[1], r.Worse[0], r.Chosen, r.BuiltIn)
 }

@@ -16,6 +16,7 @@ import (
 	"throughline/internal/lab"
 	"throughline/internal/lab/kernels"
 	"throughline/internal/report"
+	"throughline/internal/table"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -90,15 +91,17 @@ func newBands() *cobra.Command {
 		Short: "Find how wide the bands of predictions are, and how often they hold",
 		Long: `Bands finds how wide the bands of predictions must be, and writes the widths
 (estimate/bands.json) and how often they hold the truth (docs/validation/bands.md). It
-takes seconds, and is run after whatever changes predictions.`,
+leaves out one pair of model and engine after the other, as "heldout serving" does, and
+prints what that prints. It takes minutes, and is run after whatever changes predictions.`,
 		Args:    cobra.NoArgs,
 		PreRunE: inRoot,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			samples, err := lab.Evidence(cmd.Context(), ".")
+			found, err := lab.Evidence(cmd.Context(), ".")
 			if err != nil {
 				return err
 			}
-			widths, err := lab.BandsOf(samples)
+			fmt.Fprint(cmd.OutOrStdout(), heldTables(found.Held, table.View{Markdown: true}))
+			widths, err := lab.BandsOf(found)
 			if err != nil {
 				return err
 			}
@@ -107,7 +110,7 @@ takes seconds, and is run after whatever changes predictions.`,
 			if err != nil {
 				return err
 			}
-			if doc, err = lab.BandsPage(doc, samples); err != nil {
+			if doc, err = lab.BandsPage(doc, found.Samples); err != nil {
 				return err
 			}
 			return writeAll(cmd.Context(), []kernels.Output{{Name: filepath.Join("estimate", "bands.json"), Content: widths}, {Name: page, Content: doc}})

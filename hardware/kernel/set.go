@@ -10,9 +10,6 @@ import (
 
 // Set is the calibrated kernels of a system file. What is missing is priced without calibration.
 type Set struct {
-	// Sustained is the share of isolated kernels' rate that a GPU sustains through a long prefill,
-	// at the lower clocks of full load; 0: unknown, all of it.
-	Sustained float64 `json:"sustained,omitempty"`
 	// System is the chip that was measured, From another one for kinds of kernels ("experts") or
 	// single kernels ("gemm.bfloat16"). Slowdowns carry over because they are relative to peaks.
 	System string            `json:"system,omitempty"`
@@ -165,9 +162,6 @@ func (s *Set) Fill(other *Set) {
 			}
 		}
 	}
-	if s.Sustained == 0 && other.System == s.System { // clocks are those of the chip
-		s.Sustained = other.Sustained
-	}
 	s.ready = nil
 }
 
@@ -184,9 +178,6 @@ func (s *Set) Check() error {
 				errs = append(errs, fmt.Errorf("%s %s: %w", in.key, key, err))
 			}
 		}
-	}
-	if !(s.Sustained >= 0 && s.Sustained <= 1) {
-		errs = append(errs, fmt.Errorf("a sustained share of %g", s.Sustained))
 	}
 	return errors.Join(errs...)
 }

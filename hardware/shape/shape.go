@@ -75,6 +75,9 @@ type index map[string]map[Kind][]map[Size]bool
 //go:embed measured/*.json
 var files embed.FS
 
+// Data is the measured shapes as files.
+func Data() fs.FS { return files }
+
 var ready sync.Map // index by the name of a chip and the source of its kernels
 
 // Read is the shapes that were measured on a chip, if any.

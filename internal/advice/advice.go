@@ -57,14 +57,19 @@ type Options struct {
 	Overlaps    []plan.Overlap // to try for the exchange between experts; nil: none
 	PerHour     float64        // dollars per processor and hour; 0: unknown
 	Watts       float64        // power of a processor; 0: unknown
+	Tariff      hardware.Tariff
 	Workers     int
 
 	// Demand is simulated; nil: the closed form decides.
 	Demand *Demand
 	// Progress reports progress: parts of the work added and parts done.
 	Progress func(parts, done int)
+	// Phase tells what begins.
+	Phase func(name string)
 
-	exhaustive bool // disables pruning, so that tests can verify it
+	tightened  [2]float64 // factors of the limits on TTFT and TPOT; 0: none
+	exhaustive bool       // disables pruning, so that tests can verify it
+	rough      bool       // results only start another search: they are those of the closed form
 }
 
 // OptionsOf returns the options that a question sets.
@@ -73,6 +78,7 @@ func OptionsOf(l *question.Loaded, engines []*engine.Engine) Options {
 		Search: l.Search, GPUsPerNode: l.GPUsPerNode, Engines: engines,
 		EachEngine: l.Question.Engine == engine.Each,
 		Redundant:  search.Range{High: l.Redundant}, Drafts: search.Range{High: l.Drafts}, PerHour: l.PerHour, Watts: l.Watts,
+		Tariff:   l.Tariff,
 		Overlaps: overlaps(l.Overlap),
 	}
 }
@@ -105,12 +111,16 @@ func (c *Candidate) PerGPU() float64 { return c.Tokens() / float64(c.Procs) }
 type Advice struct {
 	Ranked   []Candidate // best first
 	Frontier []Candidate // from the lowest latency to the highest throughput
+	Dots     []Dot       // all that were weighed, also those that were left out
 	Pools    []Alone     // prefill pools, then decode pools, each best first; only on request
 	Reasons  []string    // why a mode has no deployment
 	Notes    []string    // how the rows were priced
+	Nearest  []Near      // changes that have an answer, where there is none
 	Tried    []Tried     // verdicts on deployments that practitioners would try; only on request
 	Launch   Launching
 	Partial  bool // interrupted: the best so far
+	// Limited are the best under each of several power limits, from the first on.
+	Limited []Candidate
 }
 
 // space bounds the deployments to search.
@@ -140,9 +150,14 @@ func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 	if !l.Assumptions.Engine {
 		return nil, errors.New("assume: a plan ranks what the clients of an engine see, which these assumptions leave out; run searches under them, or say reference,engine=true")
 	}
-	got, err := advise(ctx, l, o)
+	got, err := underLimits(ctx, l, o)
 	if got != nil {
 		got.addNotes()
+		got.addPrices(l)
+		got.judge(l)
+	}
+	if err == nil && len(got.Ranked) == 0 && !got.Partial && len(l.Shares) == 0 {
+		got.Nearest = nearest(ctx, l)
 	}
 	return got, err
 }
@@ -151,6 +166,7 @@ func advise(ctx context.Context, l *question.Loaded, o Options) (got *Advice, er
 	if len(l.Shares) > 0 {
 		return giveFleet(ctx, l, o)
 	}
+	o.Demand = o.demand()
 	a := newAdviser(ctx, l, o)
 	if err := a.checkSettings(); err != nil {
 		return nil, err
@@ -178,7 +194,7 @@ func newAdviser(ctx context.Context, l *question.Loaded, o Options) *adviser {
 		}
 	}
 	a := &adviser{ctx: ctx, o: o, worth: 1, space: space{
-		base: l.Deployment(), lengths: l.Lengths, limits: l.Limits(), prefill: problem(l.Prefill), decode: problem(l.Decode),
+		base: l.Deployment(), lengths: l.Lengths, limits: o.limits(l.Limits()), prefill: problem(l.Prefill), decode: problem(l.Decode),
 	}}
 	a.base.GPUsPerNode, a.base.Fitted = o.GPUsPerNode, l.Fit(l.Lengths)
 	a.base.ServerOptions.MemoryShare = cmp.Or(a.base.ServerOptions.MemoryShare, l.Assumptions.MemoryFraction) // launch commands pass it
@@ -247,24 +263,53 @@ func (a *adviser) worthwhile(p *plan.Plan) bool {
 	return ep > 1 && (routed+p.Redundant)/ep <= (routed+ep-1)/ep+more
 }
 
-// fewest bisects for the smallest number of processors that serves the rate; throughput never falls
-// with more processors, since some may stay spare.
+// fewest finds the smallest number of processors that serves the rate: in closed form, and of those
+// from there on the first that does so in a simulation.
 func (a *adviser) fewest() (*Advice, error) {
-	serves := func(n int) (*Advice, error) {
-		got, err := a.searchOn(n)
-		if err == nil {
-			got.Ranked = slices.DeleteFunc(got.Ranked, func(c Candidate) bool { return c.Requests < a.o.Rate })
-			if got.Partial && len(got.Ranked) == 0 {
-				err = a.ctx.Err()
-			}
-		}
+	rough := a.o.rough
+	a.o.rough = true
+	got, err := a.fewestRough()
+	a.o.rough = rough
+	if err != nil || rough || len(got.Ranked) == 0 || got.Partial {
 		return got, err
 	}
+	for n := got.Ranked[0].Procs; n <= a.o.GPUs; n++ {
+		if got, err = a.serves(n); err != nil || len(got.Ranked) > 0 {
+			return got, err
+		}
+	}
+	return a.tooFew(got), nil
+}
+
+// serves is what serves the rate on a number of processors.
+func (a *adviser) serves(n int) (*Advice, error) {
+	got, err := a.searchOn(n)
+	if err == nil {
+		got.Ranked = slices.DeleteFunc(got.Ranked, func(c Candidate) bool { return c.Requests < a.o.Rate })
+		if got.Partial && len(got.Ranked) == 0 {
+			err = a.ctx.Err()
+		}
+	}
+	return got, err
+}
+
+// tooFew says that even the most processors, of which this is the last answer, do not serve the
+// rate.
+func (a *adviser) tooFew(last *Advice) *Advice {
+	reason := fmt.Sprintf("no deployment on up to %d GPUs serves %s requests per second", a.o.GPUs, number.Plain(a.o.Rate, 4))
+	if last != nil && len(last.Frontier) > 0 {
+		reason += fmt.Sprintf("; %d of them serve %s", a.o.GPUs, number.Plain(last.Frontier[len(last.Frontier)-1].Requests, 4))
+	}
+	return &Advice{Reasons: []string{reason}}
+}
+
+// fewestRough bisects; throughput never falls with more processors, since some may stay spare.
+func (a *adviser) fewestRough() (*Advice, error) {
 	var last, best *Advice
 	low, high := 0, 1 // low does not serve the rate, high may
 	for best == nil && low < a.o.GPUs {
 		high = min(high, a.o.GPUs)
-		got, err := serves(high)
+		got, err := a.serves(high)
 		switch {
 		case err != nil || got.Partial:
 			return got, err
@@ -276,7 +321,7 @@ func (a *adviser) fewest() (*Advice, error) {
 	}
 	for best != nil && high-low > 1 {
 		mid := low + (high-low)/2
-		got, err := serves(mid)
+		got, err := a.serves(mid)
 		switch {
 		case a.ctx.Err() != nil:
 			best.Partial = true
@@ -290,13 +335,12 @@ func (a *adviser) fewest() (*Advice, error) {
 		}
 	}
 	if best != nil {
+		if n := a.wholeNodes(high); n > high {
+			return a.serves(n)
+		}
 		return best, nil
 	}
-	reason := fmt.Sprintf("no deployment on up to %d processors serves %s requests per second", a.o.GPUs, number.Plain(a.o.Rate, 4))
-	if last != nil && len(last.Frontier) > 0 {
-		reason += fmt.Sprintf("; %d of them serve %s", a.o.GPUs, number.Plain(last.Frontier[len(last.Frontier)-1].Requests, 4))
-	}
-	return &Advice{Reasons: []string{reason}}, nil
+	return a.tooFew(last), nil
 }
 
 // searchOn searches a given number of processors; when interrupted it returns what it has so far.
@@ -305,11 +349,12 @@ func (a *adviser) searchOn(gpus int) (*Advice, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.advice(&a.o, gpus)
+	return f.advice(a, gpus)
 }
 
 type found struct {
 	ranked, frontier []weighed
+	dots             []Dot
 	pools            []Alone
 	reasons, notes   []string
 	partial          bool // interrupted
@@ -341,6 +386,7 @@ func (a *adviser) find(gpus int) (out found, err error) {
 			out.reasons = append(out.reasons, fmt.Sprintf("%s: %s", m, f.reason()))
 		}
 		out.ranked, out.frontier = append(out.ranked, f.ranked...), append(out.frontier, f.points()...)
+		out.dots = append(out.dots, f.dots...)
 	}
 	if out.partial && len(out.ranked) == 0 {
 		return out, a.ctx.Err()
@@ -348,22 +394,51 @@ func (a *adviser) find(gpus int) (out found, err error) {
 	return out, nil
 }
 
-// advice turns the best results into candidates with all their figures.
-func (f *found) advice(o *Options, gpus int) (*Advice, error) {
-	out := Advice{Pools: f.pools, Reasons: f.reasons, Notes: f.notes, Partial: f.partial}
+// advice turns the best results into candidates with all their figures, which are simulated unless
+// they only start another search.
+func (f *found) advice(a *adviser, gpus int) (*Advice, error) {
+	out := Advice{Dots: f.dots, Pools: f.pools, Reasons: f.reasons, Notes: f.notes, Partial: f.partial}
+	ranked, frontier := f.ranked, pareto(f.frontier)
+	if !a.o.rough {
+		var err error
+		if ranked, frontier, err = a.simulate(ranked, frontier); err != nil {
+			return nil, err
+		}
+		if out.Partial = out.Partial || a.ctx.Err() != nil; out.Partial && len(ranked) == 0 {
+			return nil, a.ctx.Err()
+		}
+		frontier = pareto(frontier)
+	}
+	ranked = rank(ranked, a.o.Top)
 	for _, list := range []struct {
 		from []weighed
 		to   *[]Candidate
-	}{{rank(f.ranked, o.Top), &out.Ranked}, {pareto(f.frontier), &out.Frontier}} {
+	}{{ranked, &out.Ranked}, {frontier, &out.Frontier}} {
 		for _, w := range list.from {
 			c := w.field.candidate(&w, gpus)
-			if err := c.describe(w.predictor()); err != nil {
+			if err := c.describe(w.predictor(), a.o.Tariff); err != nil {
 				return nil, err
 			}
 			*list.to = append(*list.to, c)
 		}
 	}
 	return &out, nil
+}
+
+// addPrices says which prices of systems the dollars rest on.
+func (a *Advice) addPrices(l *question.Loaded) {
+	price, err := l.Prices(l.Price)
+	if err != nil || len(a.Ranked) == 0 || a.Ranked[0].DollarsPerMillion == 0 {
+		return
+	}
+	for i := range a.Ranked[0].Deployment.Pools {
+		sys := a.Ranked[0].Deployment.Pools[i].System
+		if _, own := price(sys); own != nil {
+			if text := "price: " + result.Listed(sys.Name, own); !slices.Contains(a.Notes, text) {
+				a.Notes = append(a.Notes, text)
+			}
+		}
+	}
 }
 
 // addNotes collects remarks on weights, exchanges and stand-in kernels, each once.
@@ -384,12 +459,17 @@ func (a *Advice) addNotes() {
 	}
 }
 
-// rank keeps the top results, and the best of each mode in any case.
+// rank keeps the top results, each layout once, and the best of each mode in any case.
 func rank(all []weighed, top int) []weighed {
 	slices.SortStableFunc(all, func(x, y weighed) int { return better(&x, &y) })
 	var out []weighed
-	modes := map[Mode]bool{}
+	modes, layouts := map[Mode]bool{}, map[identity]bool{}
 	for _, w := range all {
+		key := w.field.layout(w.contender)
+		if layouts[key] {
+			continue // behind another engine, which serves more
+		}
+		layouts[key] = true
 		if m := w.field.mode; len(out) < max(1, top) || !modes[m] {
 			modes[m] = true
 			out = append(out, w)
@@ -413,7 +493,7 @@ func pareto(all []weighed) []weighed {
 }
 
 func (a *adviser) candidate(w *weighed, gpus int) Candidate {
-	d := w.contender.deployment(w.field, w.batch)
+	d := w.launched()
 	c := Candidate{Deployment: d, Load: w.load()}
 	c.Describe(&d, c.Load)
 	c.See(w.seen)
@@ -441,7 +521,7 @@ func (w *weighed) predictor() *serving.Predictor {
 }
 
 // describe fills in the figures of each pool.
-func (c *Candidate) describe(p *serving.Predictor) (err error) {
+func (c *Candidate) describe(p *serving.Predictor, tariff hardware.Tariff) (err error) {
 	d, n := &c.Deployment, c.Load.Lengths
 	trusted := p.Confidence(d, c.Load, &c.Prediction)
 	c.Trusted, c.Held = &trusted, 0
@@ -460,8 +540,30 @@ func (c *Candidate) describe(p *serving.Predictor) (err error) {
 		c.Sides[phase], c.Held = s, max(c.Held, s.Held)
 	}
 	c.See(c.Prediction)
+	c.Draw(d, c.steps, tariff)
+	c.lengthen(p)
 	return nil
 }
+
+// lengthen lets servers take requests up to the model's length, or as long as the cache of every
+// pool has room for.
+func (c *Candidate) lengthen(p *serving.Predictor) {
+	d := &c.Deployment
+	longest := d.Model.Positions
+	for i := range d.Pools {
+		tokens, err := p.CacheTokens(d, &d.Pools[i], c.Load.Lengths)
+		if err != nil {
+			return // what was asked for has no room, which is told elsewhere
+		}
+		if room := int(tokens) / blockTokens * blockTokens; tokens > 0 && (longest == 0 || room < longest) {
+			longest = room
+		}
+	}
+	d.Context, d.Longest = max(longest, d.MaxContext), longest == d.Model.Positions
+}
+
+// blockTokens rounds the longest request, so that few blocks more or less do not show.
+const blockTokens = 1024
 
 // bare returns the plan of a bare step: a prefill step holds the prompts the engine batches, and a
 // decode step of a pool for both phases holds its batch.
@@ -489,18 +591,4 @@ const (
 func nextCount(most, n int) int {
 	step := max(1, 1<<(bits.Len(uint(n))-1)/most)
 	return (n + step - 1) / step * step
-}
-
-// sizes lists instance sizes: up to 8, multiples of four or divisors of a node, and whole nodes.
-func sizes(gpus, perNode int) []int {
-	var out []int
-	for n := 1; n <= min(gpus, perNode-1); n++ {
-		if n <= 8 || n%4 == 0 || perNode%n == 0 {
-			out = append(out, n)
-		}
-	}
-	for nodes := 1; nodes*perNode <= gpus; nodes = nextCount(mostNodes, nodes+1) {
-		out = append(out, nodes*perNode)
-	}
-	return out
 }

@@ -10,6 +10,7 @@ import (
 	"throughline/engine"
 	"throughline/internal/advice"
 	"throughline/internal/question"
+	"throughline/internal/test/long"
 	"throughline/op"
 )
 
@@ -48,6 +49,7 @@ func advise(t testing.TB, l *question.Loaded, o advice.Options) *advice.Advice {
 }
 
 func TestRankedKeepsLimitsAndOrder(t *testing.T) {
+	long.NotRacing(t)
 	l := load(t, "llama_3_70b", "H100_SXM", 40)
 	got := advise(t, l, advice.Options{Search: question.Search{GPUs: 16}})
 	modes := map[advice.Mode]bool{}
@@ -72,6 +74,7 @@ func TestRankedKeepsLimitsAndOrder(t *testing.T) {
 
 // TestFrontier: no point is beaten by another in both what a user sees and what a processor does.
 func TestFrontier(t *testing.T) {
+	long.NotRacing(t)
 	got := advise(t, load(t, "llama_3_70b", "H200", 0), advice.Options{Search: question.Search{GPUs: 8}})
 	if len(got.Frontier) < 4 {
 		t.Fatalf("only %d points", len(got.Frontier))
@@ -114,6 +117,7 @@ func TestMoneyAndEnergy(t *testing.T) {
 
 // TestFewestProcessors: the answer serves the rate, and the next smaller size does not.
 func TestFewestProcessors(t *testing.T) {
+	long.NotRacing(t)
 	l := load(t, "llama_3_70b", "H100_SXM", 40)
 	got := advise(t, l, advice.Options{Search: question.Search{GPUs: 64, Objective: advice.MinGPUs, Rate: 6}})
 	if len(got.Ranked) == 0 {
@@ -165,6 +169,7 @@ func TestShortestRequest(t *testing.T) {
 
 // TestEngineRestricts: every deployment is one that the engine can run.
 func TestEngineRestricts(t *testing.T) {
+	long.NotRacing(t)
 	l := load(t, "deepseek_v3_flash_mla_absorb", "H200", 50)
 	for _, e := range engine.All() {
 		got := advise(t, l, advice.Options{Search: question.Search{GPUs: 32}, Engines: []*engine.Engine{e}})

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"throughline/internal/document"
+	"throughline/internal/point"
 	"throughline/internal/question"
 )
 
@@ -41,6 +42,13 @@ func Ask(a *question.Query) (*Plans, []question.Remark, error) {
 
 // Search runs it. An interrupted search may return partial results.
 func (p *Plans) Search(ctx context.Context) (err error) {
-	p.Advice, err = Give(ctx, p.Loaded, p.Options)
-	return err
+	if p.Advice, err = Give(ctx, p.Loaded, p.Options); err != nil || len(p.Ranked) > 0 {
+		return err
+	}
+	q := p.Loaded.Question
+	q.Over = q.GPUs
+	if near := point.NewEstimator().Nearest(&q); near != "" {
+		p.Reasons = append(p.Reasons, near)
+	}
+	return nil
 }

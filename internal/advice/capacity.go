@@ -180,7 +180,7 @@ func (a *adviser) settle(s *shape, most int, crowded bool) (*held, error) {
 			return nil, err
 		}
 	}
-	return &held{shape: s, n: found, gpus: s.processors(found), glanced: glanced}, nil
+	return &held{shape: s, n: found, gpus: a.wholeNodes(s.processors(found)), glanced: glanced}, nil
 }
 
 // prove confirms with sufficiently long runs that n instances hold and n-1 do not; for the
@@ -270,12 +270,13 @@ func (p *proof) search(a *adviser, most int) error {
 			fails = n
 		}
 	}
-	p.gpus = p.shape.processors(p.n)
+	p.gpus = a.wholeNodes(p.shape.processors(p.n))
 	return nil
 }
 
 // proveAll proves the ranking, and reorders it where the proof takes more processors than a glance.
 func (a *adviser) proveAll(r *ranking) error {
+	a.phase("proving what holds")
 	a.progress(len(r.list), 0)
 	err := a.parallel(len(r.list), func(i int) error {
 		return a.prove(&r.list[i], i == 0, r.most)
@@ -321,7 +322,12 @@ func (r *ranking) limit() (most int, crowded bool) {
 }
 
 func (r *ranking) add(h *held) {
-	key := func(x *held) identity { c := x.with(1); k := x.identity(&c); k.counts = [2]int{}; return k }
+	key := func(x *held) identity {
+		c := x.with(1)
+		k := x.layout(&c)
+		k.counts = [2]int{}
+		return k
+	}
 	if at := slices.IndexFunc(r.list, func(o held) bool { return key(&o) == key(h) }); at >= 0 {
 		if h.before(&r.list[at]) >= 0 {
 			return
@@ -340,6 +346,7 @@ func (a *adviser) settleAll(shapes []*shape, r *ranking) error {
 		return cmp.Or(cmp.Compare(promise(x), promise(y)), cmp.Compare(y.rate/float64(y.varied().curve.Procs), x.rate/float64(x.varied().curve.Procs)))
 	})
 	shapes = shapes[:min(len(shapes), shortlist)]
+	a.phase("simulating layouts")
 	a.progress(len(shapes), 0)
 	for len(shapes) > 0 {
 		group := shapes[:min(len(shapes), shapeGroupSize)]
@@ -376,6 +383,13 @@ func (a *adviser) parallel(n int, do func(i int) error) error {
 	}
 	wait.Wait()
 	return errors.Join(errs...)
+}
+
+// phase tells what begins.
+func (a *adviser) phase(name string) {
+	if a.o.Phase != nil {
+		a.o.Phase(name)
+	}
 }
 
 // progress reports progress.

@@ -11,6 +11,7 @@ import (
 
 	"throughline/deploy"
 	"throughline/engine"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/test/long"
 	"throughline/internal/test/racing"
@@ -48,6 +49,7 @@ var capacityCases = []capacityCase{
 func (c *capacityCase) give(t testing.TB) (*Advice, *Demand) {
 	t.Helper()
 	q := question.DefaultOf(question.Plan)
+	q.In = files.Machine
 	q.Model, q.System, q.Formats.Weights, q.Engine, q.Input, q.Output = c.model, c.system, c.weights, c.engine, c.input, c.output
 	q.Distribution, q.Rate, q.Goals, q.Mode, q.GPUs = c.lengths, c.rate, question.Goals{TTFT: c.ttft, TPOT: c.tpot}, c.mode, c.gpus
 	q.Traffic.Trace = c.trace
@@ -190,6 +192,7 @@ func TestCapacityOnGiven(t *testing.T) {
 
 // TestCapacityOutOfReach: where nothing holds, the answer says which rate does and what breaks above it.
 func TestCapacityOutOfReach(t *testing.T) {
+	long.NotRacing(t)
 	c := capacityCase{model: "Llama-3.1-8B", system: "L40S", engine: "vllm", input: 500, output: 50, rate: 500, ttft: "p99:500ms", tpot: "p95:60ms", mode: Aggregated, gpus: 2}
 	got, _ := c.give(t)
 	if len(got.Ranked) > 0 || len(got.Reasons) != 1 || !strings.Contains(got.Reasons[0], "holds them at") || !strings.Contains(got.Reasons[0], "above that") {
@@ -250,6 +253,7 @@ func TestTimesOfOneInstance(t *testing.T) {
 // TestInterrupted: whoever interrupts a search gets the best so far, marked as such, or the interruption where there is nothing
 // yet.
 func TestInterrupted(t *testing.T) {
+	long.NotRacing(t)
 	for _, c := range []struct {
 		name      string
 		goal      string
@@ -258,10 +262,8 @@ func TestInterrupted(t *testing.T) {
 		gpus      int
 	}{{"closed form", "60", Throughput, 10, 32}, {"fewest", "60", MinGPUs, 300, 32}, {"capacity", "p95:60ms", MinGPUs, 10, 4}, {"capacity on some", "p95:60ms", Throughput, 10, 2}} {
 		t.Run(c.name, func(t *testing.T) {
-			if racing.Enabled && strings.HasPrefix(c.goal, "p") {
-				t.Skip("TestCapacityOfTrace has the same accesses")
-			}
 			q := question.DefaultOf(question.Plan)
+			q.In = files.Machine
 			q.Model, q.System, q.Input, q.Output, q.Rate, q.GPUs, q.Objective = "Qwen3-30B-A3B", "H100_SXM", 1000, 50, c.rate, c.gpus, c.objective
 			q.Goals.TPOT = c.goal
 			l, err := q.Load()

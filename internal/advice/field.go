@@ -70,6 +70,23 @@ type weighed struct {
 	batch     plan.Batch
 	clients   int
 	seen      serving.Prediction
+	simulated bool // seen is, and not in closed form
+}
+
+// leastKept is how many layouts are simulated at least: fewer rows show no other first one.
+const leastKept = 5
+
+// kept is how many deployments of a mode stay: the rows or, where simulations are still to rank
+// them, those of each engine.
+func (a *adviser) kept() int {
+	if a.o.rough {
+		return max(1, a.o.Top)
+	}
+	n := max(leastKept, a.o.Top)
+	if !a.o.EachEngine {
+		n *= max(1, len(a.o.Engines))
+	}
+	return n
 }
 
 func (a *adviser) newField(mode Mode, gpus int) (*field, error) {
@@ -77,7 +94,7 @@ func (a *adviser) newField(mode Mode, gpus int) (*field, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &field{poolCache: s, gpus: gpus, tracker: newTracker(len(s.limits), max(1, a.o.Top))}
+	f := &field{poolCache: s, gpus: gpus, tracker: newTracker(len(s.limits), a.kept())}
 	if err := f.listPools(); err != nil {
 		return nil, err
 	}
@@ -230,6 +247,17 @@ func (c *contender) deployment(f *field, batch plan.Batch) deploy.Deployment {
 	return d
 }
 
+// launched is the deployment as its launch command starts it: what an engine captures depends on
+// the requests that may run, which a search does not know yet.
+func (w *weighed) launched() deploy.Deployment {
+	d := w.contender.deployment(w.field, w.batch)
+	e := w.field.o.Engines[w.contender.decode.engine]
+	for i := range d.Pools {
+		d.Pools[i].Plan.Behaviour = e.Behaviour(&d, &d.Pools[i])
+	}
+	return d
+}
+
 // at predicts a contender with the clients that fill a batch or, for latency, with one.
 func (f *field) at(w *worker, c *contender, batch plan.Batch) weighed {
 	d := c.deployment(f, batch)
@@ -266,13 +294,13 @@ func (f *field) reason() string {
 	f.recount()
 	switch {
 	case f.mode == Disaggregated && f.gpus < 2:
-		return "two pools need at least two processors"
+		return "two pools need at least two GPUs"
 	case f.mode == Aggregated && f.space.prefill.System != f.space.decode.System:
-		return "one pool has one kind of processor, but there is a system for decode"
+		return "one pool has one kind of GPU, but there is a system for decode"
 	case f.mode == Disaggregated && f.o.PrefillGPUs >= f.gpus:
-		return fmt.Sprintf("a prefill pool of %d processors leaves none of %d to decode", f.o.PrefillGPUs, f.gpus)
+		return fmt.Sprintf("a prefill pool of %d GPUs leaves none of %d to decode", f.o.PrefillGPUs, f.gpus)
 	case f.plans == 0:
-		return fmt.Sprintf("no valid way to split %s over %d processors", f.base.Model.Name, f.gpus)
+		return fmt.Sprintf("no valid way to split %s over %d GPUs", f.base.Model.Name, f.gpus)
 	}
 	var parts []string
 	for role, r := range f.rejected() {

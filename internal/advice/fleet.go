@@ -25,7 +25,9 @@ func (p paid) worth(o Objective) float64 {
 	case Cost:
 		return 1 / p.perHour
 	case Energy:
-		return 1 / p.watts
+		if p.watts > 0 {
+			return 1 / p.watts
+		}
 	}
 	return 1
 }
@@ -83,5 +85,5 @@ func giveFleet(ctx context.Context, l *question.Loaded, o Options) (*Advice, err
 		}
 		all.reasons, all.pools = append(all.reasons, f.reasons...), append(all.pools, f.pools...)
 	}
-	return all.advice(&o, total)
+	return all.advice(&adviser{ctx: ctx, o: o}, total)
 }

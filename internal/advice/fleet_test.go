@@ -11,6 +11,8 @@ import (
 
 	"throughline/engine"
 	"throughline/hardware"
+	"throughline/internal/catalogue"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/test/racing"
 	"throughline/plan"
@@ -24,6 +26,7 @@ func asks(t *testing.T, set func(*question.Question)) (*question.Loaded, Options
 		t.Skip("TestNothingPrunedWouldHaveWon has the same accesses")
 	}
 	q := question.DefaultOf(question.Plan)
+	q.In = files.Machine
 	q.Model, q.Input, q.Output, q.TPOT = "Qwen3-30B-A3B", 2000, 500, 40
 	set(&q)
 	l, err := q.Load()
@@ -71,7 +74,7 @@ func same(t *testing.T, what string, got, want *Advice) {
 // another is the file of the silicon of a system under another name.
 func another(t *testing.T, name string) string {
 	t.Helper()
-	f, err := question.Find("system", name, hardware.Catalogue, "")
+	f, err := question.Find("system", name, hardware.Catalogue, catalogue.Places{In: files.Machine})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +191,7 @@ func TestFleetProblems(t *testing.T) {
 		{func(q *question.Question) { q.Fleet, q.Rate, q.Goals.TTFT = "H200:4,L40S:2", 5, "p99:1s" }, []string{"p99:1s is held by simulation, on GPUs of one kind"}},
 	} {
 		q := question.DefaultOf(question.Plan)
+		q.In = files.Machine
 		q.Model = "Qwen3-30B-A3B"
 		c.set(&q)
 		_, err := q.Load()

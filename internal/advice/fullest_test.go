@@ -15,6 +15,7 @@ import (
 	"throughline/engine"
 	"throughline/estimate"
 	"throughline/hardware"
+	"throughline/internal/files"
 	"throughline/internal/jobfile"
 	"throughline/internal/question"
 	"throughline/internal/test/long"
@@ -56,7 +57,7 @@ func limited(l *question.Loaded) bool {
 // ran is what a run of a runtime file finds; nil: nothing.
 func ran(t rapid.TB, r *jobfile.Run) *Candidate {
 	t.Helper()
-	_, c, err := Run(context.Background(), r, 2)
+	_, c, err := run(context.Background(), r, 2, true) // simulations have noise
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +89,7 @@ func drawnPart(t *rapid.T, sys *hardware.System) hardware.Parameter {
 
 // TestRunServesNoLessOnBetterHardware: as bandwidth, compute, memory or links grow, the best of a run never falls.
 func TestRunServesNoLessOnBetterHardware(t *testing.T) {
+	long.NotRacing(t)
 	long.Some(t, draws(25), func(t *rapid.T) {
 		l, o := drawn(t, []int{1, 2, 4, 8})
 		mode := rapid.SampledFrom([]string{jobfile.Fusion, jobfile.Split}).Draw(t, "mode")
@@ -102,6 +104,7 @@ func TestRunServesNoLessOnBetterHardware(t *testing.T) {
 func firstRow(t rapid.TB, l question.Loaded, o Options, sys *hardware.System) *Candidate {
 	t.Helper()
 	l.Prefill, l.Decode = sys, sys
+	o.rough = true // simulations have noise
 	got, err := Give(context.Background(), &l, o)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +117,9 @@ func firstRow(t rapid.TB, l question.Loaded, o Options, sys *hardware.System) *C
 
 // TestPlanServesNoLessOnBetterHardware: nor does the first row of a plan.
 func TestPlanServesNoLessOnBetterHardware(t *testing.T) {
+	long.NotRacing(t)
 	q := question.DefaultOf(question.Plan)
+	q.In = files.Machine
 	q.Model, q.System, q.GPUs, q.Input, q.Output, q.TPOT, q.Mode, q.Formats.Weights = "Llama-3.1-405B", "H200", 16, 4000, 1000, 50, Disaggregated, "fp8"
 	l, err := q.Load()
 	if err != nil {
@@ -159,7 +164,7 @@ func TestRunFindsTheBestBatch(t *testing.T) {
 		text := fmt.Sprintf(`{"pd-split-request-optimal": {"model_list": ["DeepSeek-V3"], "sequence_length_list": [[4000, 1000]], "num_procs_list": [32],
 			"d_micro_batch_size": %s, "wac_bytes_list": [[1, 1, 1, 2]], "flops_type_list": [["float8", "bfloat16", "bfloat16"]],
 			"time_limit_list": [[null, 20]], "sys_list": [%q], "output": "out"}}`, batches, system)
-		jobs, _, err := jobfile.Read(filepath.Join(dir, "runtime.json"), []byte(text), &assume.Physical)
+		jobs, _, err := jobfile.Read(files.Machine, filepath.Join(dir, "runtime.json"), []byte(text), &assume.Physical)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 
 // hold finds deployments that hold the demand in simulations.
 func (a *adviser) hold() (*Advice, error) {
-	a.o.Rate = a.o.Demand.Rate
+	a.o.Rate, a.o.rough = a.o.Demand.Rate, true
 	if a.o.Objective == MinGPUs || a.o.Objective == Cost {
 		return a.holdFewest()
 	}
@@ -72,12 +72,13 @@ func (a *adviser) holdFewest() (*Advice, error) {
 func (a *adviser) answer(r *ranking, partial bool) (*Advice, error) {
 	r.list = slices.DeleteFunc(r.list, func(h held) bool { return h.n == 0 || h.capacity == nil && h.glanced == nil })
 	out := &Advice{Ranked: make([]Candidate, len(r.list)), Partial: partial}
+	a.phase("looking for headroom")
 	a.progress(len(r.list), 0)
 	err := a.parallel(len(r.list), func(i int) error {
 		h := &r.list[i]
 		if h.capacity == nil { // interrupted
 			h.capacity = h.glanced
-		} else if err := a.headroom(h.trial, h.capacity); err != nil && a.ctx.Err() == nil {
+		} else if err := cmp.Or(a.fill(h), a.headroom(h.trial, h.capacity)); err != nil && a.ctx.Err() == nil {
 			return err
 		}
 		w := weighed{field: h.field, contender: new(contender), batch: h.batch()}
@@ -88,7 +89,7 @@ func (a *adviser) answer(r *ranking, partial bool) (*Advice, error) {
 		return nil
 	})
 	for i := 0; i < len(r.list) && err == nil; i++ {
-		err = out.Ranked[i].describe(r.list[i].workers[0].predictors[r.list[i].decode.engine])
+		err = out.Ranked[i].describe(r.list[i].workers[0].predictors[r.list[i].decode.engine], a.o.Tariff)
 	}
 	out.Partial = out.Partial || a.ctx.Err() != nil
 	return out, err
@@ -144,6 +145,7 @@ func (a *adviser) holdBest() (*Advice, error) {
 // has with the error.
 func (a *adviser) glance(list []Candidate, order func(x, y *Candidate) int) ([]Candidate, error) {
 	list = slices.Clone(list)
+	a.phase("simulating deployments")
 	a.progress(len(list), 0)
 	err := a.parallel(len(list), func(i int) error {
 		c := &list[i]
@@ -159,7 +161,7 @@ func (a *adviser) glance(list []Candidate, order func(x, y *Candidate) int) ([]C
 			return err
 		}
 		a.applySimulation(c, got)
-		return c.describe(p)
+		return c.describe(p, a.o.Tariff)
 	})
 	list = slices.DeleteFunc(list, func(c Candidate) bool { return c.Capacity == nil })
 	slices.SortStableFunc(list, func(x, y Candidate) int { return order(&x, &y) })
@@ -231,7 +233,7 @@ func (a *adviser) explainNone(start *Advice) (*Advice, error) {
 		return nil, err
 	}
 	best := slices.MaxFunc(list, func(x, y reached) int { return cmp.Compare(x.rate, y.rate) })
-	what := fmt.Sprintf("no deployment that was simulated on up to %d processors holds the limits at %s requests per second; ", a.o.GPUs, number.Plain(a.o.Rate, 4))
+	what := fmt.Sprintf("no deployment that was simulated on up to %d GPUs holds the limits at %s requests per second; ", a.o.GPUs, number.Plain(a.o.Rate, 4))
 	if best.rate == 0 {
 		what += fmt.Sprintf("%s does at no rate: %s", best.name, brokenWords[best.first])
 	} else {

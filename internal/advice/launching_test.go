@@ -1,6 +1,7 @@
 package advice_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -297,7 +298,7 @@ func samePool(t *testing.T, name string, l *question.Loaded, d *deploy.Deploymen
 		}
 		same("tokens of a step", s.tokens, want)
 	}
-	same("context", s.context, d.MaxContext)
+	same("context", s.context, cmp.Or(d.Context, d.MaxContext))
 	if most := d.Model.Positions; s.context < l.Lengths.Final() || most > 0 && s.context > most {
 		t.Errorf("%s: context %d, requests of %d, %d positions", name, s.context, l.Lengths.Final(), most)
 	}

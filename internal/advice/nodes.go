@@ -1,6 +1,48 @@
 package advice
 
-import "throughline/engine"
+import (
+	"throughline/engine"
+	"throughline/serving/simulate"
+)
+
+// wholeNodes is the processors that are taken for n: those of whole nodes, or an even part of one,
+// unless parts of nodes are allowed or there are not so many.
+func (a *adviser) wholeNodes(n int) int {
+	per := a.o.GPUsPerNode
+	if a.o.PartNodes || per == 0 {
+		return n
+	}
+	out := (n + per - 1) / per * per
+	if n < per {
+		for out = n; per%out != 0; out++ { // at the latest, all of the node
+		}
+	}
+	if out > a.o.GPUs {
+		return n
+	}
+	return out
+}
+
+// fill puts instances on the processors that whole nodes have left, and runs what it has then.
+func (a *adviser) fill(h *held) error {
+	n := h.n
+	for h.shape.processors(n+1) <= h.gpus {
+		n++
+	}
+	if n == h.n {
+		return nil
+	}
+	t, err := h.shape.trial(n)
+	if err != nil {
+		return err
+	}
+	t.Runs = simulate.Replications
+	got, err := t.Decide(a.ctx)
+	if err == nil && got.Holds {
+		h.n, h.trial, h.capacity = n, t, got
+	}
+	return err
+}
 
 // room returns how many instances of a size fit on nodes beside others, which are placed first; -1
 // if those do not fit. An instance lies within a node or fills whole ones; the last node may be

@@ -14,6 +14,7 @@ import (
 	"throughline/plan"
 	"throughline/search"
 	"throughline/serving"
+	"throughline/serving/simulate"
 )
 
 // loadQuestion is a question as plan asks it by default, and its options.
@@ -187,7 +188,11 @@ func TestPricedAsLaunched(t *testing.T) {
 	ranked := advise(t, l, o).Ranked
 	for i := range ranked {
 		c := &ranked[i]
-		if seen, err := serving.Predict(&c.Deployment, c.Load); err != nil || seen != c.Prediction {
+		p, err := serving.NewPredictor(&c.Deployment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen, err := simulate.Steady(p, &c.Deployment, c.Load); err != nil || seen != c.Prediction {
 			t.Errorf("row %d: %+v as launched, %+v in the plan, %v", i+1, seen, c.Prediction, err)
 		}
 	}

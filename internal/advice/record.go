@@ -46,7 +46,7 @@ func (c *Candidate) Launch(e *engine.Engine) []Part {
 	var parts []Part
 	for i := range d.Pools {
 		p := &d.Pools[i]
-		on := func(procs int) string { return number.Count(procs, "processor") }
+		on := func(procs int) string { return number.Count(procs, "GPU") }
 		if d.Split() && d.Pools[0].System != d.Pools[1].System {
 			on = func(procs int) string { return fmt.Sprintf("%d × %s", procs, p.System.Name) }
 		}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"throughline/deploy"
 	"throughline/engine"
 	"throughline/estimate"
 	"throughline/internal/point"
@@ -125,7 +126,7 @@ func Rejected(ctx context.Context, l *question.Loaded, o *Options, got *Advice) 
 			w.limits[i] = *ms / 1e3
 		}
 	}
-	if len(got.Ranked) > 0 {
+	if w.ranked = got.Ranked; len(got.Ranked) > 0 {
 		w.best = got.Ranked[0].PerGPU()
 	}
 	var out []Tried
@@ -145,6 +146,35 @@ type verdicts struct {
 	o         *Options
 	limits    [2]float64 // on TTFT and TPOT in seconds; 0: none
 	best      float64    // output tokens per second and GPU of the first row
+	ranked    []Candidate
+}
+
+// row is the best ranked deployment of the layout, if there is one: it has been tried already.
+func (w *verdicts) row(u *namedLayout) *Candidate {
+	same := func(p *deploy.Pool, count int) bool {
+		at := plan.Split{DP: u.dp, PP: u.pp, TP: u.tp}
+		experts := plan.ExpertSplit{}
+		if p.Role == deploy.Both {
+			at.DP, count = at.DP*count, 1
+		}
+		if u.ep > 0 {
+			experts = plan.ExpertSplit{EP: u.ep, TP: u.moeTP, DP: at.DP / u.dp}
+		}
+		split := p.Plan.Attention
+		split.CP = at.CP
+		return split == at && p.Plan.Attention.Context() == 1 && p.Plan.Experts == experts && p.Count == count
+	}
+	for i := range w.ranked {
+		c := &w.ranked[i]
+		d := &c.Deployment
+		if d.Split() != (u.prefills > 0) || c.Spare > 0 || d.Of(op.Decode).Plan.Drafts > 0 {
+			continue
+		}
+		if same(d.Of(op.Decode), (w.o.GPUs-u.prefills)/u.size) && (u.prefills == 0 || same(d.Of(op.Prefill), u.prefills/u.size)) {
+			return c
+		}
+	}
+	return nil
 }
 
 func (w *verdicts) try(u *namedLayout) Tried {
@@ -179,17 +209,12 @@ func (w *verdicts) try(u *namedLayout) Tried {
 		out.Rule, out.By, out.Lets = rule, by, lets
 		return out
 	}
-	clients, rate := w.fullest(u, a)
-	for _, overlap := range w.o.Overlaps {
-		other := *u
-		if other.overlap = overlap; overlap == plan.NoOverlap || u.dp < 2 || u.ep < 2 {
-			continue
-		}
-		if a, err := w.answer(w.q, &other, overlap.Least()); err == nil && a.Seen != nil && a.Deployment.Engine.Name != engine.Generic.Name && w.over(a) <= 0 {
-			if n, r := w.fullest(&other, a); r > rate {
-				clients, rate, out.Plan = n, r, w.plan(&other)
-			}
-		}
+	var clients int
+	var rate float64
+	if c := w.row(u); c != nil {
+		clients, rate = c.Clients, c.PerGPU()
+	} else {
+		clients, rate = w.search(u, a, &out)
 	}
 	out.Rule, out.Rate = ruleRank, rate
 	out.By = fmt.Sprintf("%s tokens/s/GPU with %s", number.Plain(rate, 3), number.Count(clients, "client"))
@@ -202,6 +227,23 @@ func (w *verdicts) try(u *namedLayout) Tried {
 		out.By += "; so does the first row"
 	}
 	return out
+}
+
+// search finds the clients that serve the most, without or with overlaps.
+func (w *verdicts) search(u *namedLayout, a *point.Answer, out *Tried) (clients int, rate float64) {
+	clients, rate = w.fullest(u, a)
+	for _, overlap := range w.o.Overlaps {
+		other := *u
+		if other.overlap = overlap; overlap == plan.NoOverlap || u.dp < 2 || u.ep < 2 {
+			continue
+		}
+		if a, err := w.answer(w.q, &other, overlap.Least()); err == nil && a.Seen != nil && a.Deployment.Engine.Name != engine.Generic.Name && w.over(a) <= 0 {
+			if n, r := w.fullest(&other, a); r > rate {
+				clients, rate, out.Plan = n, r, w.plan(&other)
+			}
+		}
+	}
+	return clients, rate
 }
 
 func (w *verdicts) plan(u *namedLayout) string {
@@ -219,7 +261,7 @@ func (w *verdicts) answer(q question.Question, u *namedLayout, batch int) (*poin
 // under estimates a deployment at a batch under a number of clients.
 func (w *verdicts) under(q question.Question, u *namedLayout, batch, clients int) (*point.Answer, error) {
 	p := u.question(q, w.o.GPUs, batch, clients)
-	return w.estimator.Answer(&p)
+	return w.estimator.Serve(&p)
 }
 
 // over returns the bytes per processor that are missing, as the search counts them.
@@ -314,18 +356,43 @@ func (w *verdicts) fullest(u *namedLayout, one *point.Answer) (best int, rate fl
 		}
 		return ok
 	}
-	low, high := full, 2*full
-	for ; high <= full<<14 && take(high); high *= 2 {
+	// The closed form finds the neighbourhood, of which simulations are asked: of loads that all
+	// ranks share alike, where there are many.
+	w.estimator.Rough = true
+	near, _ := between(full, 2*full, func(n int) bool { _, ok := within(n); return ok })
+	w.estimator.Rough = false
+	unit := 1
+	if near >= 16*full {
+		unit = full
+	}
+	each := func(n int) bool { return take(n * unit) }
+	near /= unit
+	least, step := full/unit, max(1, near/16)
+	if each(near) {
+		between(near, near+step, each)
+		return best, rate
+	}
+	for near > least+step && !each(near-step) {
+		near -= step
+	}
+	between(max(least, near-step), near, each)
+	return best, rate
+}
+
+// between finds, to a 128th, the last number that holds and the first that does not: the low one
+// holds, and the high one is doubled while it does.
+func between(low, high int, holds func(int) bool) (last, first int) {
+	for most := low << 14; high <= most && holds(high); high *= 2 {
 		low = high
 	}
 	for high-low > max(1, low/128) {
-		if mid := (low + high) / 2; take(mid) {
+		if mid := (low + high) / 2; holds(mid) {
 			low = mid
 		} else {
 			high = mid
 		}
 	}
-	return best, rate
+	return low, high
 }
 
 // oneLine returns the first of several problems.

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -20,6 +21,10 @@ import (
 // file asks for that, otherwise the candidate of the file that serves the most requests within the
 // limits on the generic engine. If none does, the outcome explains why.
 func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Candidate, error) {
+	return run(ctx, r, workers, false)
+}
+
+func run(ctx context.Context, r *jobfile.Run, workers int, rough bool) (search.Outcome, *Candidate, error) {
 	a := candidateSearch(ctx, r)
 	if r.Plan != nil {
 		var err error
@@ -27,7 +32,7 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 			return search.Outcome{}, nil, err
 		}
 	}
-	a.o.Workers = workers
+	a.o.Workers, a.o.rough = workers, a.o.rough || rough
 	mode := Aggregated
 	if r.Mode == jobfile.Split {
 		mode = Disaggregated
@@ -47,9 +52,15 @@ func Run(ctx context.Context, r *jobfile.Run, workers int) (search.Outcome, *Can
 	if len(f.ranked) == 0 {
 		return out, nil, nil
 	}
-	best := &f.ranked[0]
+	ranked := f.ranked
+	if !rough {
+		if ranked, _, err = a.simulate(ranked, nil); err != nil || ctx.Err() != nil {
+			return out, nil, cmp.Or(err, ctx.Err())
+		}
+	}
+	best := &rank(ranked, 1)[0]
 	c := a.candidate(best, r.Procs)
-	if err := c.describe(best.predictor()); err != nil {
+	if err := c.describe(best.predictor(), hardware.Tariff{}); err != nil {
 		return out, nil, err
 	}
 	out.Requests = c.Requests
@@ -74,7 +85,10 @@ func candidateSearch(ctx context.Context, r *jobfile.Run) *adviser {
 		},
 		lengths: r.Lengths, limits: r.Limits, prefill: r.Prefill, decode: r.Decode, pools: r.Pools, batches: mergeMicroBatches(r.Decode.Batches),
 		sizes: []int{r.Procs},
-	}, o: Options{Search: question.Search{GPUs: r.Procs, Objective: Throughput, Top: 1}, GPUsPerNode: hardware.NodeSize, Engines: []*engine.Engine{engine.Generic}}}
+	}, o: Options{
+		Search: question.Search{GPUs: r.Procs, Objective: Throughput, Top: 1}, GPUsPerNode: hardware.NodeSize, Engines: []*engine.Engine{engine.Generic},
+		rough: true, // thousands of runs: the first is simulated
+	}}
 	if r.Mode == jobfile.Split {
 		a.sizes = nil
 		for n := 1; n < r.Procs; n++ {

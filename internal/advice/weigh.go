@@ -16,6 +16,8 @@ type tracker struct {
 	ranked []weighed // each deployment once, best first
 	best   []weighed // under each limit on TPOT
 
+	dots []Dot // what was weighed, each once
+
 	between []filling // contenders that other client counts may improve
 
 	overTPOT, overTTFT search.Rejection // what misses the limits on TPOT and TTFT
@@ -56,11 +58,16 @@ func better(a, b *weighed) int {
 }
 
 func (t *tracker) keep(f *field, all []weighed) {
+	var last *weighed
 	for k, limit := range f.limits {
 		best := f.choose(all, limit)
 		if best == nil {
 			continue
 		}
+		if best != last {
+			t.dots = append(t.dots, f.dot(best))
+		}
+		last = best
 		if old := &t.best[k]; old.contender == nil || better(best, old) < 0 {
 			*old = *best
 		}
@@ -72,8 +79,8 @@ func (t *tracker) keep(f *field, all []weighed) {
 
 // rank inserts a deployment, each once.
 func (t *tracker) rank(w weighed) {
-	key := w.field.identity(w.contender)
-	if at := slices.IndexFunc(t.ranked, func(o weighed) bool { return o.field.identity(o.contender) == key }); at >= 0 {
+	key := identityOf(w.contender)
+	if at := slices.IndexFunc(t.ranked, func(o weighed) bool { return identityOf(o.contender) == key }); at >= 0 {
 		if better(&w, &t.ranked[at]) >= 0 {
 			return
 		}
@@ -84,24 +91,40 @@ func (t *tracker) rank(w weighed) {
 	t.ranked = t.ranked[:min(len(t.ranked), t.top)]
 }
 
+// Dot is a deployment that was weighed, as the closed form sees it: charts show it faintly.
+type Dot struct {
+	TTFT, TPOT, Latency float64 // seconds
+	PerGPU              float64 // output tokens per second
+}
+
+func (f *field) dot(w *weighed) Dot {
+	return Dot{w.seen.TTFT, w.seen.TPOT, w.seen.Latency, w.seen.Requests * float64(f.lengths.Output) / float64(f.gpus)}
+}
+
 func (t *tracker) points() []weighed {
 	return slices.DeleteFunc(slices.Clone(t.best), func(w weighed) bool { return w.contender == nil })
 }
 
-// identity distinguishes deployments by layout, instances and, with a row per engine, by engine.
+// identity distinguishes deployments by layout, instances and engine.
 type identity struct {
 	prefill, decode plan.Layout
 	counts          [2]int
-	engine          int // index of the engine; 0 where only the best engine is kept
+	engine          int // its index
 }
 
-func (f *field) identity(c *contender) identity {
-	k := identity{decode: c.decode.pool.Plan.Layout, counts: c.counts}
+func identityOf(c *contender) identity {
+	k := identity{decode: c.decode.pool.Plan.Layout, counts: c.counts, engine: c.decode.engine}
 	if c.prefill != nil {
 		k.prefill = c.prefill.pool.Plan.Layout
 	}
-	if f.o.EachEngine {
-		k.engine = c.decode.engine
+	return k
+}
+
+// layout is the identity without the engine, unless each engine has rows of its own.
+func (s *poolCache) layout(c *contender) identity {
+	k := identityOf(c)
+	if !s.o.EachEngine {
+		k.engine = 0
 	}
 	return k
 }

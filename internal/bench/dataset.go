@@ -9,6 +9,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/workload"
 )
 
@@ -21,10 +22,10 @@ const fewestTokens = 2
 // ReadConversations reads a file like those of ShareGPT: a list of objects with a list
 // "conversations" of turns, of which the first two count, each with a "value" (or "content"). The
 // seed draws their order.
-func ReadConversations(name string, seed uint64) ([]Conversation, error) {
-	f, err := csvfile.Open(name)
+func ReadConversations(in *files.Door, name string, seed uint64) ([]Conversation, error) {
+	f, err := csvfile.Open(in, name)
 	if err != nil {
-		return nil, document.Unreadable(name, err)
+		return nil, document.Unreadable(in, name, err)
 	}
 	defer f.Close()
 	out, err := conversations(f)

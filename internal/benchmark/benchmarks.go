@@ -29,7 +29,7 @@ type benchmark struct {
 	Multiples int     `json:"multiples"`
 	Named     bool    `json:"named"` // or by its name alone
 
-	Spread   string  `json:"spread" required:"true"`   // of the lengths
+	Spread   string  `json:"spread" required:"true"`   // of the lengths; empty: whatever a row says
 	Requests float64 `json:"requests" required:"true"` // of each client
 	// Acceptance of drafts where texts differ from those in service; empty: that of the model.
 	Acceptance []float64 `json:"acceptance"`
@@ -93,12 +93,12 @@ type checkpoint struct {
 	Source    string `json:"source" required:"true" nonempty:"true"`
 }
 
-var benchmarks, checkpoints, releases = readBenchmarks()
+var benchmarks, checkpoints, documents = readBenchmarks()
 
-func readBenchmarks() ([]benchmark, []checkpoint, []release) {
+func readBenchmarks() ([]benchmark, []checkpoint, []statement) {
 	var out struct {
 		Checkpoints []checkpoint `json:"checkpoints" required:"true"`
-		Releases    []release    `json:"releases" required:"true"`
+		Documents   []statement  `json:"documents" required:"true"`
 		Benchmarks  []benchmark  `json:"benchmarks" required:"true"`
 	}
 	doc := document.Parse("benchmarks.json", benchmarkFile)
@@ -106,7 +106,7 @@ func readBenchmarks() ([]benchmark, []checkpoint, []release) {
 	if err := doc.Err(); err != nil {
 		panic(err)
 	}
-	return out.Benchmarks, out.Checkpoints, out.Releases
+	return out.Benchmarks, out.Checkpoints, out.Documents
 }
 
 // repeated is the share of the clients' first requests that the previous run had already sent.
@@ -174,23 +174,24 @@ func (b *benchmark) options(f *facts) map[string]string {
 	return out
 }
 
-// release maps engine versions, by the prefixes that rows give, to a known earlier version.
-type release struct {
-	Engine  string   `json:"engine" required:"true" nonempty:"true"`
-	Of      []string `json:"of" required:"true" nonempty:"true"`
-	Version string   `json:"version" required:"true" nonempty:"true"`
-	Source  string   `json:"source" required:"true" nonempty:"true"`
+// statement is an engine version that rows omit but the document they are from gives.
+type statement struct {
+	Benchmark string `json:"benchmark" required:"true" nonempty:"true"`
+	Version   string `json:"version" required:"true" nonempty:"true"`
+	Source    string `json:"source" required:"true" nonempty:"true"`
 }
 
-// version is the earlier engine version that ran: from the last matching script that gives one,
-// else from the row; empty: the current one.
-func (b *benchmark) version(f *facts) (out string) {
-	for i := range releases {
-		r := &releases[i]
-		if r.Engine == f.engine && slices.ContainsFunc(r.Of, func(of string) bool { return strings.HasPrefix(f.version, of) }) {
-			out = r.Version
-		}
+// documented is the version that the document of a row gives; empty: none.
+func (r Row) documented() string {
+	at := slices.IndexFunc(documents, func(d statement) bool { return r.Cell("version") == "" && d.Benchmark == r.Cell("benchmark") })
+	if at < 0 {
+		return ""
 	}
+	return documents[at].Version
+}
+
+// version is the earlier engine version of the last matching script that gives one; empty: none.
+func (b *benchmark) version(f *facts) (out string) {
 	for i := range b.Scripts {
 		if s := &b.Scripts[i]; s.Version != "" && s.fits(f) {
 			out = s.Version

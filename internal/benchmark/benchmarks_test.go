@@ -54,10 +54,17 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// TestVersions: which earlier version of an engine ran follows from what the row says, and from the scripts of its benchmark. All that are named
-// are known.
+// TestVersions: which earlier version of an engine ran follows from the scripts of its benchmark, else from what the row says: the first known
+// one that is not before it. All that are named are known.
 func TestVersions(t *testing.T) {
 	of := benchmarkNamed("InferenceMAX tables")
+	find := func(name string) *engine.Engine {
+		e, err := engine.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
 	for _, c := range []struct {
 		f    facts
 		want string
@@ -67,23 +74,24 @@ func TestVersions(t *testing.T) {
 		{facts{model: "GLM-5", system: "B200", engine: "sglang", mode: "agg", day: "2026-07-20"}, ""},
 		{facts{model: "DeepSeek-R1", system: "B200", engine: "sglang", mode: "agg", version: "0.5.10.post1"}, "0.5.10"},
 		{facts{model: "DeepSeek-R1", system: "B200", engine: "sglang", mode: "agg", version: "0.5.15"}, ""},
+		{facts{engine: "vllm", version: "0.9.2"}, "0.9"}, {facts{engine: "vllm", version: "0.5.4"}, "0.5"},
+		{facts{engine: "vllm", version: "0.99"}, ""},
 	} {
-		if got := of.version(&c.f); got != c.want {
+		got := of.version(&c.f)
+		if got == "" && c.f.version != "" {
+			got = find(c.f.engine).Nearest(c.f.version)
+		}
+		if got != c.want {
 			t.Errorf("%+v: version %q, want %q", c.f, got, c.want)
 		}
 	}
-	known := func(name, version string) {
-		if _, err := engine.Find(name + "@" + version); err != nil {
-			t.Error(err)
-		}
-	}
-	for _, r := range releases {
-		known(r.Engine, r.Version)
+	for _, d := range documents {
+		find("vllm@" + d.Version)
 	}
 	for _, b := range benchmarks {
 		for _, s := range b.Scripts {
 			if s.Version != "" {
-				known(s.Engine, s.Version)
+				find(s.Engine + "@" + s.Version)
 			}
 		}
 	}
@@ -189,18 +197,6 @@ func TestRepeated(t *testing.T) {
 	for _, source := range []string{"InferenceX", "SGLang cookbook config benchmarks"} {
 		if got := benchmarkNamed(source).repeated(320, 64); got != 0 {
 			t.Errorf("%s: %v", source, got)
-		}
-	}
-}
-
-// TestAttentionInWords: the flags of a command say which attention backend ran; what is said of other workloads does not.
-func TestAttentionInWords(t *testing.T) {
-	for words, want := range map[string]string{
-		"flags: --tp 1 --attention-backend triton --x": "triton", "for images add --attention-backend triton": "", "": "",
-	} {
-		cells := cellsOf(t, "model,system,engine,tp,isl,osl,concurrency,ttft,tpot,other_settings\nLlama-3.1-8B,B200,sglang,1,1024,1024,64,1,1,"+words+"\n")
-		if got := cells["attention_backend"]; got != want {
-			t.Errorf("%q: %q, want %q", words, got, want)
 		}
 	}
 }

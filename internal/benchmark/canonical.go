@@ -2,6 +2,7 @@ package benchmark
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,8 +11,9 @@ import (
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/internal/document"
+	"throughline/internal/names"
 	"throughline/internal/question"
-	"throughline/number"
+	"throughline/model"
 	"throughline/workload"
 )
 
@@ -69,37 +71,50 @@ var canonical = func() map[string]string {
 	return out
 }()
 
+// Replaced reports whether canonical columns stand for a column.
+func Replaced(column string) bool { return replaced[column] }
+
 // replaced are the columns that canonical ones stand for, under all their names.
 var replaced = func() map[string]bool {
-	out := map[string]bool{"mode": true, "disagg": true, "gpus": true, "num_gpus": true, "num_prompts": true, "quantization": true, "achieved_concurrency": true, "request_rate": true}
+	out := map[string]bool{}
 	for _, name := range []string{
-		"model", "system", "engine", "weights", "cache", "isl", "osl", "concurrency", "seed", "instances", "rate", "arrival", "drafts", "tp", "pp", "dp", "ep", "moe-tp", "batch", "redundant", "overlap",
+		"mode", "disagg", "gpus", "num_prompts", "spec", "spec_tokens", "achieved_concurrency", "request_rate", "rate", "workers", "dp_attention", "arrival", "power_limit", "version",
+		"model", "system", "engine", "weights", "cache", "isl", "osl", "concurrency", "seed", "instances", "drafts", "tp", "pp", "dp", "ep", "moe_tp", "batch", "redundant", "overlap",
 	} {
-		s, ok := question.Column(question.Estimate|question.Runs, name)
-		if !ok {
-			panic(name + " is no setting of runs")
-		}
-		for _, column := range s.RunNames() {
+		for _, column := range append([]string{name}, names.Others(name)...) {
 			for _, pool := range []string{"", "prefill_", "decode_"} {
 				out[pool+column] = true
 			}
 		}
-	}
-	for _, pool := range []string{"prefill_", "decode_"} {
-		out[pool+"workers"], out[pool+"num_workers"] = true, true
 	}
 	return out
 }()
 
 // Cells is a row by canonical columns. Why it cannot be predicted is one of them.
 func (r *Reader) Cells(row Row, measured bool) map[string]string {
-	out := map[string]string{
-		"model": row.Get("model_path"), "system": row.Get("system"), "engine": row.backend(), "weights": row.Weights(), "cache": document.Spelled(row.Get("kv_cache"), number.Words()),
-		"mode": row.Get("mode"), "gpus": row.Get("num_gpus"), "isl": row.Get("isl"), "osl": row.Get("osl"), "concurrency": row.Get("concurrency"), "seed": row.Get("seed"),
+	out := map[string]string{"weights": row.Weights()}
+	for _, column := range []string{"model", "system", "engine", "cache", "mode", "gpus", "isl", "osl", "concurrency", "seed", "power_limit", "prefix", "prefix_hit"} {
+		out[column] = row.Get(column)
+	}
+	if w := row.system().Watts; w > 0 && out["power_limit"] == "" {
+		out["power_limit"] = strconv.Itoa(w)
+	}
+	notes := row.notes()
+	if out["power_limit"] != "" {
+		notes = append(notes, "the chip as delivered, not limited to "+strings.TrimRight(out["power_limit"], "wW ")+" W")
+	}
+	if name, note := r.standIn(out["model"]); note != "" {
+		out["model"], notes = name, append(notes, note)
 	}
 	row.layout(out)
 	if err := r.fill(row, measured, out); err != nil {
 		out["unpredictable"] = strings.ReplaceAll(document.Join(err).Error(), "\n", "; ")
+	}
+	if out["mode"] == string(question.Aggregated) && out["tp"]+out["dp"]+out["pp"]+out["ep"]+out["instances"] == "" {
+		out["tp"] = out["gpus"] // a server that says its GPUs alone has all of them
+	}
+	if len(notes) > 0 {
+		out["note"], out["unstated"] = strings.Join(notes, "; "), "true"
 	}
 	for column := range out { // what it says of how it was measured itself
 		if text := row.Cell(column); ofRuns[column] && text != "" {
@@ -110,33 +125,44 @@ func (r *Reader) Cells(row Row, measured bool) map[string]string {
 	return out
 }
 
+// standIn is a model of the catalogue for one that is neither there nor on disk, and a note of it.
+func (r *Reader) standIn(name string) (string, string) {
+	if name == "" {
+		return name, ""
+	}
+	if _, err := question.Find("model", name, model.Catalogue, r.Base.Places()); err == nil {
+		return name, ""
+	}
+	near, ok := model.Similar(name)
+	if !ok {
+		return name, ""
+	}
+	return near, fmt.Sprintf("%s is not in the catalogue; %s stands in, by family and size", name, near)
+}
+
 // ofRuns are canonical columns that mean the same wherever they stand.
-var ofRuns = map[string]bool{"lengths": true, "prompt_tokens": true, "requests_per_client": true, "repeated": true, "acceptance": true, "unstated": true}
+var ofRuns = map[string]bool{"note": true, "lengths": true, "prompt_tokens": true, "requests_per_client": true, "repeated": true, "acceptance": true, "unstated": true}
 
 // Deployed are the columns that runs of one deployment and load share, except clients and drafts.
 var Deployed = []string{
-	"model_path", "system", "backend", "precision", "kv_cache", "mode", "isl", "osl", "length_spread", "num_gpus",
-	"tp_size", "pp_size", "attention_dp_size", "moe_tp_size", "moe_ep_size",
-	"prefill_num_workers", "prefill_tp_size", "prefill_pp_size", "prefill_attention_dp_size", "prefill_moe_tp_size", "prefill_moe_ep_size",
-	"decode_num_workers", "decode_tp_size", "decode_pp_size", "decode_attention_dp_size", "decode_moe_tp_size", "decode_moe_ep_size",
+	"model", "system", "engine", "weights", "cache", "mode", "isl", "osl", "length_spread", "gpus", "tp", "pp", "dp", "moe_tp", "ep",
+	"prefill_workers", "prefill_tp", "prefill_pp", "prefill_dp", "prefill_moe_tp", "prefill_ep",
+	"decode_workers", "decode_tp", "decode_pp", "decode_dp", "decode_moe_tp", "decode_ep",
 }
 
 // layout is the sizes of the servers of a row.
 func (r Row) layout(out map[string]string) {
-	prefixes := []string{"prefill_", "decode_"}
+	pools := []string{"prefill_", "decode_"}
 	if out["mode"] == string(question.Aggregated) {
-		prefixes = []string{""}
-		if n := r.Get("replicas"); n != "1" {
+		pools = []string{""}
+		if n := r.Get("instances"); n != "1" {
 			out["instances"] = n
 		}
 	}
-	for _, prefix := range prefixes {
-		for short, long := range map[string]string{
-			"tp": "tp_size", "pp": "pp_size", "dp": "attention_dp_size", "ep": "moe_ep_size", "moe_tp": "moe_tp_size", "batch": "batch_size",
-			"workers": "num_workers", "redundant_experts": "redundant_experts", "overlap": "overlap",
-		} {
-			if text := r.Get(prefix + long); text != "0" && (prefix != "" || short != "workers") {
-				out[prefix+short] = text
+	for _, pool := range pools {
+		for _, size := range []string{"tp", "pp", "dp", "ep", "moe_tp", "batch", "workers", "redundant", "overlap"} {
+			if text := r.Get(pool + size); text != "0" && (pool != "" || size != "workers") {
+				out[pool+size] = text
 			}
 		}
 	}
@@ -150,12 +176,16 @@ func (reader *Reader) fill(r Row, measured bool, out map[string]string) error {
 	output, _ := strconv.Atoi(out["osl"])
 	clients, _ := strconv.Atoi(out["concurrency"])
 	n := workload.Lengths{Input: input, Output: output}
-	rate, arrival, err := r.open()
-	if errs = append(errs, err); rate > 0 {
-		out["rate"], out["arrival"] = text(rate), arrivalWords(arrival)
+	if rate := r.Cell("request_rate"); finite(rate) {
+		out["rate"], out["arrival"] = rate, "poisson"
+		if words := r.Cell("arrival"); words != "" {
+			if _, err := workload.ParseArrival(words); err == nil {
+				out["arrival"] = words
+			}
+		}
 	}
-	if _, err := strconv.Atoi(r.Get("num_prompts")); err == nil {
-		out["num_prompts"] = r.Get("num_prompts")
+	if prompts := wholeMean(r.Cell("num_prompts")); perClient.FindString(prompts) == "" {
+		out["num_prompts"] = prompts
 	}
 	key := files{out["model"], out["system"], question.Formats{Weights: out["weights"], Cache: out["cache"]}}
 	l := reader.load(key)
@@ -191,8 +221,8 @@ func (reader *Reader) fill(r Row, measured bool, out map[string]string) error {
 	sizeServer(out, options)
 	errs = append(errs, r.draft(out, &f, bench, options, l))
 	errs = append(errs, r.serverOptions(out, &f, bench))
-	if r.offline() {
-		out["concurrency"] = cmp.Or(out["concurrency"], full(out))
+	if r.burst() && out["concurrency"] == "" {
+		out["concurrency"], out["full"] = full(out), "true"
 	}
 	return document.Join(errs...)
 }
@@ -203,7 +233,7 @@ func (r Row) draft(out map[string]string, f *facts, bench *benchmark, options ma
 	if err != nil {
 		return err
 	}
-	if r.plain("spec")+r.plain("drafts") != "" && r.plain("spec") != "unknown" || drafts > 0 {
+	if r.Cell("spec")+r.Cell("drafts") != "" && r.Cell("spec") != "unknown" || drafts > 0 {
 		out["drafts"] = strconv.Itoa(drafts)
 	}
 	if drafts == 0 {
@@ -229,10 +259,8 @@ func (r Row) serverOptions(out map[string]string, f *facts, bench *benchmark) er
 		return nil // said where the row is predicted
 	}
 	f.engine = e.Name
-	if v := bench.version(f); v != "" {
-		if _, err := e.At(v); err == nil {
-			out["engine"] = e.Name + "@" + v
-		}
+	if v := r.ran(e, f, bench); v != "" && !strings.Contains(out["engine"], "@") {
+		out["engine"] = e.Name + "@" + v
 	}
 	prefix := ""
 	if f.mode == string(question.Disaggregated) {
@@ -254,6 +282,7 @@ func (r Row) serverOptions(out map[string]string, f *facts, bench *benchmark) er
 		t.PrefillExchange = cmp.Or(options[exchangeOptions[1]], t.PrefillExchange)
 		t.SharedApart = t.SharedApart || options[sharedOption] == "1"
 		t.Unprepared = options[preparedOption] == "0" || t.Unprepared && options[preparedOption] == ""
+		t.Chat = t.Chat || options[chatOption] == "1"
 		for _, name := range memoryOptions {
 			if share, err := strconv.ParseFloat(options[name], 64); err == nil && share > 0 && share <= 1 {
 				t.MemoryShare = share
@@ -266,12 +295,12 @@ func (r Row) serverOptions(out map[string]string, f *facts, bench *benchmark) er
 	return r.checkOptions(f, dp)
 }
 
-// arrivalWords are how requests come, as the setting has it.
-func arrivalWords(a workload.Arrival) string {
-	if a.By > 0 {
-		return a.Kind + ":" + text(a.By)
+// ran is the known earlier version that holds for the one that ran; empty: the current one.
+func (r Row) ran(e *engine.Engine, f *facts, bench *benchmark) string {
+	if v := cmp.Or(bench.version(f), r.documented()); v != "" || f.version == "" {
+		return v
 	}
-	return a.Kind
+	return e.Nearest(f.version)
 }
 
 // text is a number with all its digits; empty: none.

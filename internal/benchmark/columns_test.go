@@ -2,12 +2,14 @@ package benchmark
 
 import (
 	"encoding/csv"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"throughline/estimate"
+	"throughline/internal/names"
 	"throughline/internal/question"
 	"throughline/workload"
 )
@@ -19,11 +21,17 @@ func cellsOf(t *testing.T, table string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cells := map[string]string{}
-	for i, column := range lines[0] {
-		cells[column] = lines[1][i]
+	return NewReader(question.Default()).Cells(Row{names.Header(lines[0]).Of(lines[1])}, true)
+}
+
+// rowOf is a row of these cells, by any names of their columns.
+func rowOf(cells map[string]string) Row {
+	header := slices.Collect(maps.Keys(cells))
+	var row []string
+	for _, column := range header {
+		row = append(row, cells[column])
 	}
-	return NewReader(question.Default()).Cells(Row{func(column string) string { return cells[column] }}, true)
+	return Row{names.Header(header).Of(row)}
 }
 
 // TestMeasuredLengths: outputs that are all as long as the longest do not vary, whatever the words of the row are; means that a row says
@@ -39,7 +47,7 @@ func TestMeasuredLengths(t *testing.T) {
 		{"dataset random; lengths uniform 1..nominal; means in=1741 out=760", "760", "uniform:0", 3482, 1520}, // and here what they are drawn up to
 	} {
 		cells := map[string]string{"length_spread": c.words, "measured_output_len_mean": c.mean}
-		b, n := Row{func(column string) string { return cells[column] }}.benchmark(workload.Lengths{Input: 3500, Output: 1500}, 8)
+		b, n := rowOf(cells).benchmark(workload.Lengths{Input: 3500, Output: 1500}, 8)
 		if b.Spread != c.want || n.Input != c.input || n.Output != c.output {
 			t.Errorf("%+v: lengths %s of %d + %d", c, b.Spread, n.Input, n.Output)
 		}
@@ -54,25 +62,18 @@ func TestWeights(t *testing.T) {
 		{"Qwen/Qwen3-32B", "fp8", "fp8", "fp8", "fp8_block"}, {"Qwen/Qwen3-32B", "", "", "", ""}, {"Qwen/Qwen3-32B", "fp4", "nvfp4", "nvfp4", "fp4"},
 	} {
 		cells := map[string]string{"model_path": c.model, "precision": c.precision, "gemm_quant_mode": c.dense, "moe_quant_mode": c.experts}
-		if got := (Row{func(column string) string { return cells[column] }}).Weights(); got != c.want {
+		if got := rowOf(cells).Weights(); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }
 
-// TestExchangedExperts: what sends tokens to experts spreads them over all ranks; without it they are cut.
-func TestExchangedExperts(t *testing.T) {
-	for flags, want := range map[string][2]string{
-		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-a2a-backend megamoe":               {"8", "1"},
-		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-a2a-backend=deepep --host 0.0.0.0": {"8", "1"},
-		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-a2a-backend none":                  {"1", "8"},
-		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-a2a-backend DeepEP":                {"8", "1"},
-		"flags: --tp 8 --dp 8 --enable-dp-attention --moe-runner-backend flashinfer_mxfp4":   {"1", "8"},
-	} {
-		cells := map[string]string{"tp": "8", "dp": "8", "dp_attention": "True", "other_settings": flags}
-		r := Row{func(column string) string { return cells[column] }}
-		if got := [2]string{r.Get("moe_ep_size"), r.Get("moe_tp_size")}; got != want {
-			t.Errorf("%s: ep and etp are %v, want %v", flags, got, want)
+// TestWideExperts: a yes spreads experts over all ranks, where a number of them is expected.
+func TestWideExperts(t *testing.T) {
+	for ep, want := range map[string][2]string{"True": {"8", "1"}, "yes": {"8", "1"}, "": {"1", "8"}} {
+		r := rowOf(map[string]string{"tp": "8", "dp": "8", "dp_attention": "True", "ep": ep})
+		if got := [2]string{r.Get("ep"), r.Get("moe_tp")}; got != want {
+			t.Errorf("%s: ep and etp are %v, want %v", ep, got, want)
 		}
 	}
 }
@@ -93,7 +94,7 @@ func TestRangeRatios(t *testing.T) {
 // TestAcceptLength: drafts are accepted so that a step has the tokens that were counted.
 func TestAcceptLength(t *testing.T) {
 	said := Row{func(column string) string {
-		return map[string]string{"other_settings": "accept length 2.88; x"}[column]
+		return map[string]string{"accept_length": "2.88"}[column]
 	}}
 	got, err := said.acceptance([]float64{0.9}, 3, "")
 	if err != nil || len(got) != 3 || math.Abs(estimate.TokensPerStep(got, 3)-2.88) > 1e-9 {
@@ -114,8 +115,8 @@ func TestAcceptLength(t *testing.T) {
 // TestCountedLengths: requests of ShareGPT have the lengths that were counted: 50 · 8 tokens over 2 requests.
 func TestCountedLengths(t *testing.T) {
 	r := cellsOf(t, "model,system,engine,request_rate,concurrency,isl,osl,num_gpus,tp,length_spread,output_tput_per_gpu,req_per_s,other_settings\n"+
-		"meta-llama/Llama-3.1-405B-FP8,h100,vllm,4,,ShareGPT mean 215,ShareGPT,8,8,ShareGPT,50,2,replicas=2\n")
-	if r["isl"] != "215" || r["osl"] != "200" || r["instances"] != "2" || r["lengths"] != "lognormal:0.93" {
+		"meta-llama/Llama-3.1-405B-FP8,h100,vllm,4,,ShareGPT mean 215,ShareGPT,8,8,ShareGPT,50,2,\n")
+	if r["isl"] != "215" || r["osl"] != "200" || r["lengths"] != "sharegpt" {
 		t.Errorf("%v", r)
 	}
 }

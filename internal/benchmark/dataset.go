@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // dataset is the requests of a benchmark whose tables print no lengths.
@@ -18,11 +17,11 @@ type dataset struct {
 
 // Completed is a row with the model and lengths of its benchmark's dataset where it has none.
 func (r Row) Completed() Row {
-	b := benchmarkNamed(r.Cell("source"))
+	b := benchmarkNamed(r.Cell("benchmark"))
 	if b == nil {
 		return r
 	}
-	name := r.plain("model_path")
+	name := r.Cell("model")
 	i := slices.IndexFunc(b.Datasets, func(d dataset) bool { return slices.Contains(d.Models, name) })
 	if i < 0 {
 		return r
@@ -30,7 +29,7 @@ func (r Row) Completed() Row {
 	d := &b.Datasets[i]
 	return Row{func(column string) string {
 		switch column {
-		case "model_path":
+		case "model":
 			return d.Model
 		case "isl":
 			return cmp.Or(r.Cell(column), strconv.Itoa(d.Input))
@@ -49,12 +48,6 @@ func sizeServer(out, options map[string]string) {
 	for column, option := range serverSizes {
 		out[column] = cmp.Or(out[column], options[option])
 	}
-}
-
-// offline reports whether all requests of a row arrive together and nothing caps those under way.
-func (r Row) offline() bool {
-	words := r.plain("arrival")
-	return strings.HasPrefix(words, "all at once") || strings.HasPrefix(words, "burst: all prompts")
 }
 
 // full is the clients that keep all servers of a row full; empty: what they run is not known.

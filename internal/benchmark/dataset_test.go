@@ -1,6 +1,7 @@
 package benchmark
 
 import (
+	"maps"
 	"testing"
 
 	"throughline/internal/question"
@@ -29,16 +30,16 @@ func TestOfflineRows(t *testing.T) {
 			map[string]string{"engine": "vllm", "tp": "1", "concurrency": "21600", "chunked_prefill": ""},
 		},
 		{ // a burst of so many prompts
-			map[string]string{"source": "other", "model": "Llama-3.1-8B", "system": "h200", "num_gpus": "1", "tp": "1", "framework": "vllm", "isl": "1024", "osl": "128", "arrival": "burst: all prompts at t=0 (rate inf, no cap)", "num_prompts": "500", "length_spread": "fixed"},
+			map[string]string{"source": "other", "model": "Llama-3.1-8B", "system": "h200", "num_gpus": "1", "tp": "1", "framework": "vllm", "isl": "1024", "osl": "128", "request_rate": "inf", "num_prompts": "500", "length_spread": "fixed"},
 			map[string]string{"concurrency": "500", "requests_per_client": "1"},
 		},
 	} {
-		cells := NewReader(question.Default()).Cells(Row{func(column string) string {
-			if text, ok := c.row[column]; ok || c.row["source"] != "" {
-				return text
-			}
-			return mlperf[column]
-		}}.Completed(), true)
+		cells := map[string]string{}
+		if c.row["source"] == "" {
+			maps.Copy(cells, mlperf)
+		}
+		maps.Copy(cells, c.row)
+		cells = NewReader(question.Default()).Cells(rowOf(cells).Completed(), true)
 		for column, want := range c.want {
 			if got := cells[column]; got != want {
 				t.Errorf("%s on %s: %s is %q, want %q", c.row["model"], c.row["system"], column, got, want)

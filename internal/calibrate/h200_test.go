@@ -7,6 +7,7 @@ import (
 
 	"throughline/hardware"
 	"throughline/hardware/kernel"
+	"throughline/internal/files"
 	"throughline/internal/measurement"
 	"throughline/internal/test/builtin"
 )
@@ -23,10 +24,10 @@ func system(t *testing.T, name string) *hardware.System {
 }
 
 // load reads tables and says what of them cannot be used.
-func tables(t *testing.T, files []string) (rows []measurement.Row, bad []measurement.Problem, conflicts []Conflict) {
+func tables(t *testing.T, names []string) (rows []measurement.Row, bad []measurement.Problem, conflicts []Conflict) {
 	t.Helper()
-	for _, f := range files {
-		table, err := measurement.ReadFile(f)
+	for _, f := range names {
+		table, err := measurement.ReadFile(files.Machine, f)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"throughline/hardware/kernel"
+	"throughline/internal/files"
 	"throughline/internal/measurement"
 )
 
@@ -25,7 +26,7 @@ func own(t *testing.T, lines ...string) []measurement.Row {
 func TestOwnTables(t *testing.T) {
 	for _, name := range []string{"experts", "small"} {
 		file := "../../measure/H200/" + name + ".csv"
-		tab, err := measurement.ReadFile(file)
+		tab, err := measurement.ReadFile(files.Machine, file)
 		if err != nil || len(tab.Problems) > 0 || len(tab.Rows) < 400 {
 			t.Fatal(err, tab)
 		}

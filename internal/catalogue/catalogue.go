@@ -21,6 +21,8 @@ type Set struct {
 	// Endings are lower-case words behind a name that mean the same file: trainings, number
 	// formats.
 	Endings []string
+	// Match finds the file of a name that has other words besides; nil: none has.
+	Match func(name string) (string, bool)
 	// Checkpoints: a folder with a config.json may take the place of a file.
 	Checkpoints bool
 }
@@ -44,7 +46,9 @@ func (s Set) Name(ref string) (string, bool) {
 			return found, true
 		}
 		shorter, ok := s.withoutEnding(name)
-		if !ok {
+		if !ok && s.Match != nil {
+			return s.Match(base(ref))
+		} else if !ok {
 			return "", false
 		}
 		name = shorter
@@ -64,11 +68,10 @@ func (s Set) withoutEnding(name string) (string, bool) {
 
 // named is the file of a name or alias.
 func (s Set) named(name string) (string, bool) {
-	names := s.Names()
-	if slices.Contains(names, name) {
+	if _, err := fs.Stat(s.Files, s.folder()+"/"+name+".json"); err == nil {
 		return name, true
 	}
-	for _, n := range names {
+	for _, n := range s.Names() {
 		if Fold(n) == Fold(name) {
 			return n, true
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"throughline/internal/document"
+	"throughline/internal/files"
 )
 
 // File is what a reference led to.
@@ -25,6 +26,7 @@ type File struct {
 type Missing struct {
 	What, Ref string
 	Near      []string // built-in names that were probably meant
+	Refused   bool     // whether there is such a file is not told
 }
 
 func (m *Missing) Error() string {
@@ -35,6 +37,9 @@ func (m *Missing) Error() string {
 		hint = fmt.Sprintf("did you mean %q?", m.Near[0])
 	default:
 		hint = fmt.Sprintf("did you mean one of %s?", document.QuoteList(m.Near))
+	}
+	if m.Refused {
+		return fmt.Sprintf("%q is no built-in %s, and %s; %s", m.Ref, m.What, files.ErrRefused, hint)
 	}
 	return fmt.Sprintf("%q is no file and no built-in %s; %s", m.Ref, m.What, hint)
 }
@@ -51,24 +56,21 @@ func (m *Missing) Is(err error) bool { return err == fs.ErrNotExist }
 
 // Places is where references are looked up.
 type Places struct {
-	Beside string                            // a folder to search after the working directory, if any
-	Read   func(path string) ([]byte, error) // nil: document.ReadFile
+	In     *files.Door
+	Beside string // a folder to search after the working directory, if any
 }
 
 // Locate finds a file, a folder with a config.json where the set takes those, a built-in name, or a
 // repository in the cache of Hugging Face, in this order, so that a built-in name means the same on
 // every machine.
 func (s Set) Locate(ref string, p Places) (File, error) {
-	if p.Read == nil {
-		p.Read = document.ReadFile
-	}
 	candidates := []string{ref}
 	if p.Beside != "" && !filepath.IsAbs(ref) {
 		candidates = append(candidates, filepath.Join(p.Beside, ref))
 	}
 	var unusable error
 	for _, c := range candidates {
-		f, err := s.open(c, p.Read)
+		f, err := s.open(c, p.In)
 		if err == nil {
 			return f, nil
 		}
@@ -76,23 +78,32 @@ func (s Set) Locate(ref string, p Places) (File, error) {
 			unusable = err
 		}
 	}
+	refused := errors.Is(unusable, files.ErrRefused)
+	if refused && isFile(ref) { // a built-in one of the same name is not what was asked for
+		return File{}, &Missing{s.What, ref, s.Near(ref), refused}
+	}
 	if src, ok := s.Find(ref); ok {
 		return File{Name: ref + " (built in)", Source: src, Checkpoint: ref, BuiltIn: true}, nil
 	}
 	if hub := hubCache(); s.Checkpoints && ref != "" && hub != "" {
-		if f, ok := snapshot(filepath.Join(hub, repositories+strings.ReplaceAll(ref, "/", separator)), p.Read); ok {
+		if f, ok := snapshot(filepath.Join(hub, repositories+strings.ReplaceAll(ref, "/", separator)), p.In); ok {
 			return f, nil
 		}
 	}
-	if unusable != nil {
+	if unusable != nil && !refused {
 		return File{}, unusable
 	}
-	return File{}, &Missing{s.What, ref, s.Near(ref)}
+	return File{}, &Missing{s.What, ref, s.Near(ref), refused}
+}
+
+// isFile reports whether a reference can only be that of a file; acme/Model-7B may be a repository.
+func isFile(ref string) bool {
+	return strings.HasSuffix(ref, ".json") || strings.HasPrefix(ref, ".") || strings.HasPrefix(ref, "~") || strings.Contains(ref, `\`) || filepath.IsAbs(ref)
 }
 
 // open reads a file, or what a folder stands for.
-func (s Set) open(path string, read func(string) ([]byte, error)) (File, error) {
-	src, err := read(path)
+func (s Set) open(path string, in *files.Door) (File, error) {
+	src, err := document.ReadFile(in, path)
 	if err == nil {
 		f := File{Name: path, Source: src, Checkpoint: path}
 		if s.Checkpoints && filepath.Base(path) == config {
@@ -104,13 +115,13 @@ func (s Set) open(path string, read func(string) ([]byte, error)) (File, error) 
 		return File{}, err
 	}
 	inside := filepath.Join(path, config)
-	if src, err := read(inside); err == nil {
+	if src, err := document.ReadFile(in, inside); err == nil {
 		return File{Name: inside, Source: src, Checkpoint: repository(path)}, nil
 	}
-	if f, ok := snapshot(path, read); ok {
+	if f, ok := snapshot(path, in); ok {
 		return f, nil
 	}
-	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+	if info, statErr := in.Stat(path); statErr == nil && info.IsDir() {
 		return File{}, &NoConfig{path}
 	}
 	return File{}, err
@@ -147,18 +158,18 @@ func hubCache() string {
 }
 
 // snapshot is the config.json of a cache folder: of the current commit, or of the only one.
-func snapshot(folder string, read func(string) ([]byte, error)) (File, bool) {
+func snapshot(folder string, in *files.Door) (File, bool) {
 	commit := ""
-	if ref, err := read(filepath.Join(folder, "refs", "main")); err == nil {
+	if ref, err := document.ReadFile(in, filepath.Join(folder, "refs", "main")); err == nil {
 		commit = filepath.Base(strings.TrimSpace(string(ref)))
-	} else if all, err := os.ReadDir(filepath.Join(folder, snapshots)); err == nil && len(all) == 1 {
+	} else if all, err := in.ReadDir(filepath.Join(folder, snapshots)); err == nil && len(all) == 1 {
 		commit = all[0].Name()
 	}
 	if commit == "" {
 		return File{}, false
 	}
 	path := filepath.Join(folder, snapshots, commit, config)
-	src, err := read(path)
+	src, err := document.ReadFile(in, path)
 	return File{Name: path, Source: src, Checkpoint: repository(filepath.Dir(path))}, err == nil
 }
 

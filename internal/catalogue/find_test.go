@@ -10,6 +10,7 @@ import (
 
 	"throughline/hardware"
 	"throughline/internal/catalogue"
+	"throughline/internal/files"
 	"throughline/model"
 )
 
@@ -48,27 +49,27 @@ func TestLocate(t *testing.T) {
 		{"hf/hub/models--acme--Unheard-7B/snapshots/old", "", "hf/hub/models--acme--Unheard-7B/snapshots/old/config.json", "old", "acme/Unheard-7B"},
 		{"elsewhere/models--acme--Other", "", "elsewhere/models--acme--Other/snapshots/f00/config.json", "other", "acme/Other"},
 	} {
-		f, err := model.Catalogue.Locate(c.ref, catalogue.Places{Beside: c.beside})
+		f, err := model.Catalogue.Locate(c.ref, catalogue.Places{In: files.Machine, Beside: c.beside})
 		if err != nil || f.Name != filepath.FromSlash(c.name) || string(f.Source) != c.content || f.Checkpoint != c.checkpoint {
 			t.Errorf("%s: %q, %q, %q, %v", c.ref, f.Name, f.Source, f.Checkpoint, err)
 		}
 	}
 	// The folder of that name has no config.json; the built-in model has.
-	if f, err := model.Catalogue.Locate("DeepSeek-V3", catalogue.Places{}); err != nil || f.Name != "DeepSeek-V3 (built in)" {
+	if f, err := model.Catalogue.Locate("DeepSeek-V3", catalogue.Places{In: files.Machine}); err != nil || f.Name != "DeepSeek-V3 (built in)" {
 		t.Errorf("%q, %v", f.Name, err)
 	}
-	if f, err := hardware.Catalogue.Locate("H200", catalogue.Places{}); err != nil || string(f.Source) != "a file of that name" {
+	if f, err := hardware.Catalogue.Locate("H200", catalogue.Places{In: files.Machine}); err != nil || string(f.Source) != "a file of that name" {
 		t.Errorf("%q, %v", f.Name, err)
 	}
 	t.Setenv("HF_HUB_CACHE", "elsewhere")
-	if f, err := model.Catalogue.Locate("acme/Other", catalogue.Places{}); err != nil || string(f.Source) != "other" {
+	if f, err := model.Catalogue.Locate("acme/Other", catalogue.Places{In: files.Machine}); err != nil || string(f.Source) != "other" {
 		t.Errorf("%q, %v", f.Name, err)
 	}
-	_, err := model.Catalogue.Locate("acme/Unheard-7B", catalogue.Places{})
+	_, err := model.Catalogue.Locate("acme/Unheard-7B", catalogue.Places{In: files.Machine})
 	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), `"acme/Unheard-7B" is no file and no built-in model`) {
 		t.Error(err)
 	}
-	if _, err := hardware.Catalogue.Locate("checkpoints/my-7B", catalogue.Places{}); err == nil {
+	if _, err := hardware.Catalogue.Locate("checkpoints/my-7B", catalogue.Places{In: files.Machine}); err == nil {
 		t.Error("a folder is no system")
 	}
 }

@@ -5,6 +5,11 @@ package chart
 
 // Chart describes a drawing.
 type Chart struct {
+	// Wrong: the title tells of something that cannot be, in red.
+	Wrong bool
+	// Untitled: the page around it has the title, the subtitle and the small print.
+	Untitled bool
+
 	Kind        string // class of the drawing
 	Title       string // what it shows
 	Subtitle    string // of what
@@ -52,10 +57,12 @@ type Panel struct {
 
 	Areas []Area
 	Cells []Cell
-	Bars  []Bar
-	Lines []Line
-	Rules []Rule
-	Dots  []Dots
+	// LogCells: colours follow the logarithm of positive values.
+	LogCells bool
+	Bars     []Bar
+	Lines    []Line
+	Rules    []Rule
+	Dots     []Dots
 }
 
 // Axis maps numbers to positions.
@@ -63,11 +70,14 @@ type Axis struct {
 	Title string // with the unit
 	Bands []string
 	Log   bool
+	Tail  bool     // percentages, of which each further nine takes as much room
 	Zero  bool     // begins at 0
 	Low   *float64 // nil: that of the data
 	High  *float64
 	// Bare: no ticks and no grid.
 	Bare bool
+	// Text is what a tick says; nil: its number.
+	Text func(float64) string
 }
 
 // At is a bound of an axis.
@@ -85,6 +95,7 @@ type Bar struct {
 	Inside   string // label on it or, if it does not fit, below it
 	After    string // label after the end
 	Tip      string
+	Ref      string // what it shows, for pages
 	// The index of this bar among several side by side in a band; 0 of 0: it fills the band.
 	Place, Of int
 }
@@ -98,6 +109,7 @@ type Line struct {
 	Width  float64 // 0: the default
 	Label  string  // at its end
 	Tip    string
+	Ref    string // what it shows, for pages
 }
 
 // Area lies between two lines.
@@ -107,6 +119,7 @@ type Area struct {
 	Steps        bool
 	Faint        bool // for the background
 	Tip          string
+	Ref          string // what it shows, for pages
 }
 
 // Rule is a straight line through the plot: a limit or a border.
@@ -115,6 +128,7 @@ type Rule struct {
 	Paint Paint
 	Dash  bool
 	Label string
+	Ref   string // what it shows, for pages
 }
 
 // Dots is a series of points.
@@ -130,12 +144,14 @@ type Dot struct {
 	XY
 	Label, Tip string
 	Size       float64 // 0: that of the series
+	Ref, Link  string  // what it shows and where it leads, for pages
 }
 
 // Cell is a field of a heat map: bands of both axes.
 type Cell struct {
 	X, Y   int
-	Value  float64
+	Value  float64 // NaN: none
 	Inside string
 	Tip    string
+	Link   string // where it leads, for pages
 }

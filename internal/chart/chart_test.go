@@ -277,3 +277,43 @@ func TestRuleLabels(t *testing.T) {
 		}
 	}
 }
+
+// TestLabelsOffLines: no line and no leader crosses the label of a dot or of a line, in a narrow roofline and in a wide one.
+func TestLabelsOffLines(t *testing.T) {
+	var dots []Dot
+	for i, x := range []float64{4, 7, 7.3, 7.6, 8, 8.2} {
+		dots = append(dots, Dot{XY: XY{x, 3 * x}, Size: 5, Label: fmt.Sprintf("operator %d, %d%% of bandwidth", i, 50+i)})
+	}
+	line := func(label string, points ...XY) Line { return Line{Paint: Ink, Label: label, Points: points} }
+	lines := []Line{line("memory, 4.8 TB/s", XY{0.1, 0.48}, XY{206, 989}), line("matrix, 989 Tflop/s", XY{206, 989}, XY{2000, 989}), line("calibrated, 751 Tflop/s", XY{206, 751}, XY{2000, 751}),
+		line("vector, 134 Tflop/s", XY{28, 134}, XY{2000, 134}), line("", XY{0.1, 0.4}, XY{230, 920})}
+	c := &Chart{Title: "roofline", Panels: []Panel{{Dots: []Dots{{Paint: C1, Points: dots}}, Lines: lines, X: Axis{Log: true}, Y: Axis{Log: true, Low: At(0.05), High: At(2000)}}}}
+	for _, width := range []float64{480, 900, 1600} {
+		s := c.Draw(width, 0, "")
+		labels := 0
+		for i := range s.Marks {
+			l := &s.Marks[i]
+			if l.Shape != words || !strings.Contains(l.ID, "dot-label") && !strings.Contains(l.ID, "line-label") {
+				continue
+			}
+			labels++
+			for j := range s.Marks {
+				m := &s.Marks[j]
+				if m.Shape != path || !strings.HasPrefix(m.ID, "line") && !strings.HasPrefix(m.ID, "leader") {
+					continue
+				}
+				for _, at := range m.Lines {
+					for k := 1; k < len(at); k++ {
+						b := l.bounds() // whose border its own leader touches
+						if crossesBox(at[k-1], at[k], box{b.x0 + 0.5, b.y0 + 0.5, b.x1 - 0.5, b.y1 - 0.5}) {
+							t.Errorf("at %g a line crosses %q", width, l.Text)
+						}
+					}
+				}
+			}
+		}
+		if labels < 7 {
+			t.Errorf("at %g there are %d labels", width, labels)
+		}
+	}
+}

@@ -60,7 +60,7 @@ func (d *drawing) series(p *plot, s *Dots) []placed {
 		r = own
 		out = append(out, placed{place, own, clean(q.Label), len(s.Points)})
 		if !many {
-			d.dot("dot", s.Form, place, own, s.Paint, clean(q.Tip))
+			d.dot("dot", s.Form, place, own, s.Paint, Mark{Tip: clean(q.Tip), Ref: q.Ref, Link: q.Link})
 			continue
 		}
 		if key := (XY{math.Round(2 * place.X), math.Round(2 * place.Y)}); !seen[key] {
@@ -106,12 +106,14 @@ func (p *plot) place(s *Dots, q *Dot) (at XY, r float64, ok bool) {
 }
 
 // dot draws a dot, moved inside at the border of the frame.
-func (d *drawing) dot(kind string, f Form, at XY, r float64, p Paint, tip string) {
+func (d *drawing) dot(kind string, f Form, at XY, r float64, p Paint, m Mark) {
+	m.Paint, m.Rim = p, true
 	if f == Round {
-		d.add(kind, Mark{Shape: specks, Paint: p, Width: 2 * r, Lines: [][]XY{{at}}, Tip: tip, Rim: true})
-		return
+		m.Shape, m.Width, m.Lines = specks, 2*r, [][]XY{{at}}
+	} else {
+		m.Shape, m.Filled, m.Lines = path, true, [][]XY{outline(f, at, r)}
 	}
-	d.add(kind, Mark{Shape: path, Filled: true, Paint: p, Lines: [][]XY{outline(f, at, r)}, Tip: tip, Rim: true})
+	d.add(kind, m)
 }
 
 // outline returns the border of a dot; all forms cover about the same area.
@@ -141,7 +143,7 @@ var directions = []struct {
 }{{1, 0, Start}, {-1, 0, End}, {0, -1, Middle}, {0, 1, Middle}, {0.8, -0.8, Start}, {0.8, 0.8, Start}, {-0.8, -0.8, End}, {-0.8, 0.8, End}}
 
 // rings are the distances at which a label is tried; from the second on a thin line leads to it.
-var rings = []float64{4, 14, 26, 40}
+var rings = []float64{4, 14, 26, 40, 56, 74}
 
 // dotLabel writes the label of a dot where there is room near it.
 func (d *drawing) dotLabel(p *plot, q *placed, avoid []placed) {
@@ -153,16 +155,20 @@ func (d *drawing) dotLabel(p *plot, q *placed, avoid []placed) {
 			l := label{kind: "dot-label", plate: true, text: q.label, size: size, paint: Ink, anchor: dir.anchor, x: end.X, y: end.Y + 0.36*size}
 			switch dir.y {
 			case -1:
-				l.y = end.Y
+				l.y = end.Y - descent*size
 			case 1:
 				l.y = end.Y + ascent*size
 			}
 			b, ok := d.free(&l, p.area)
-			if !ok || covers(b, avoid) || ring < len(rings)-1 && p.onLine(b) {
+			if !ok || covers(b, avoid) || p.onLine(b) {
 				continue
 			}
 			if ring > 0 {
+				if slices.ContainsFunc(d.taken, func(t box) bool { return crossesBox(q.at, end, t) }) {
+					continue
+				}
 				d.stroke("leader", Muted, 0.8, false, []XY{q.at, end})
+				p.segments = append(p.segments, [2]XY{q.at, end})
 			}
 			d.write(&l, b)
 			return
@@ -187,6 +193,7 @@ func covers(b box, dots []placed) bool {
 // mostSegments limits the line segments that labels avoid.
 const mostSegments = 600
 
+// onLine reports whether a line or the leader of a label crosses a text.
 func (p *plot) onLine(b box) bool {
 	if p.segments == nil {
 		p.segments = [][2]XY{}

@@ -26,12 +26,18 @@ const (
 	MostSide  = 10_000
 )
 
-// Draw lays out a chart. The prefix keeps the ids of several drawings on a page apart.
+// Draw lays out a chart; without a height, in the one that suits it. The prefix keeps the ids of
+// several drawings on a page apart.
 func (c *Chart) Draw(width, height float64, prefix string) *Scene {
+	if height == 0 {
+		height = c.Natural(width)
+	}
 	d := newDrawing(c, width, height, prefix)
 	d.rect("ground", d.frame, Back, Mark{})
 	area := box{margin, margin, width - margin, height - margin}
-	area.y1 = d.note(c, area)
+	if !c.Untitled {
+		area.y1 = d.note(c, area)
+	}
 	area.y0 = d.heading(c, area, margin+(height-2*margin)*mostHeading)
 	d.panels(c, area)
 	return &d.scene
@@ -48,8 +54,18 @@ func (d *drawing) lines(kind string, texts []string, size float64, bold bool, p 
 
 // heading writes title, subtitle and legend above lowest, and returns where the plots may begin.
 func (d *drawing) heading(c *Chart, area box, lowest float64) float64 {
-	w := area.x1 - area.x0
-	y := d.lines("title", wrap(c.Title, titleSize, true, w, 2), titleSize, true, Ink, area.x0, area.y0)
+	w, y := area.x1-area.x0, area.y0
+	paint := Ink
+	if c.Wrong {
+		paint = Red
+	}
+	if c.Untitled {
+		if len(c.Keys) > 0 {
+			y = d.legend(c.Keys, area.x0, area.x1, y, lowest)
+		}
+		return y
+	}
+	y = d.lines("title", wrap(c.Title, titleSize, true, w, 2), titleSize, true, paint, area.x0, area.y0)
 	if most := min(3, int((lowest-y)/(subtitleSize*leading))); most > 0 {
 		y = d.lines("subtitle", wrap(c.Subtitle, subtitleSize, false, w, most), subtitleSize, false, Muted, area.x0, y)
 	}
@@ -112,7 +128,7 @@ func (d *drawing) swatch(k *Key, x, y float64) {
 	case Stroke:
 		d.stroke("swatch", k.Paint, 2, k.Dash, []XY{{b.x0, y + 5}, {b.x1, y + 5}})
 	default:
-		d.dot("swatch", k.Form, XY{x + keySwatch/2, y + 5}, 4, k.Paint, "")
+		d.dot("swatch", k.Form, XY{x + keySwatch/2, y + 5}, 4, k.Paint, Mark{})
 	}
 }
 
@@ -163,6 +179,9 @@ func (d *drawing) panels(c *Chart, area box) {
 			continue
 		}
 		p.scales()
+		if i == 0 {
+			d.scene.Across = Across{p.x.from, p.x.to, p.x.low, p.x.high, p.x.log}
+		}
 		d.plot(p)
 	}
 }
@@ -237,12 +256,12 @@ func (p *plot) left(most float64) float64 {
 	e := p.extent(func(q XY) float64 { return q.Y }, &p.Y)
 	want := max(2, int((p.area.y1-p.area.y0)/38))
 	e = p.Y.domain(e, want)
-	p.y = scale{p.Y.Log, e.low, e.high, p.area.y1, p.area.y0}
+	p.y = scale{p.Y.Log, p.Y.Tail, e.low, e.high, p.area.y1, p.area.y0}
 	if p.Y.Bare {
 		return 0
 	}
 	p.yTicks = p.Y.ticks(e, want)
-	p.yLabels = tickLabels(p.yTicks, p.Y.Log)
+	p.yLabels = p.Y.labels(p.yTicks)
 	for _, l := range p.yLabels {
 		widest = max(widest, textWidth(l, labelSize, false))
 	}
@@ -287,7 +306,7 @@ func (p *plot) scales() {
 		e.add(b.To)
 	}
 	e = p.X.domain(e, p.xWant())
-	p.x = scale{p.X.Log, e.low, e.high, p.area.x0, p.area.x1}
+	p.x = scale{p.X.Log, p.X.Tail, e.low, e.high, p.area.x0, p.area.x1}
 }
 
 func (p *plot) xWant() int { return max(2, int((p.area.x1-p.area.x0)/85)) }
@@ -354,7 +373,7 @@ func (d *drawing) axes(p *plot) {
 		d.bandTicks(p)
 	case !p.X.Bare:
 		ticks := p.X.ticks(extent{p.x.low, p.x.high}, p.xWant())
-		for i, text := range tickLabels(ticks, p.X.Log) {
+		for i, text := range p.X.labels(ticks) {
 			x := p.x.at(ticks[i])
 			grid = append(grid, []XY{{x, a.y0}, {x, a.y1}})
 			half := textWidth(text, labelSize, false) / 2

@@ -50,7 +50,7 @@ func (d *drawing) bars(p *plot) {
 			columns.add(p, b, at)
 			continue
 		}
-		d.rect("bar", at, b.Paint, Mark{Tip: clean(b.Tip), Rim: at.x1-at.x0 >= rimmed})
+		d.rect("bar", at, b.Paint, Mark{Tip: clean(b.Tip), Ref: b.Ref, Rim: at.x1-at.x0 >= rimmed})
 		if b.Hatch && at.x1-at.x0 >= rimmed {
 			d.hatch("hatch", at, b.Paint)
 		}
@@ -268,21 +268,27 @@ func (d *drawing) cells(p *plot) {
 		e.add(c.Value)
 	}
 	for _, c := range p.Cells {
-		if !finite(c.Value) || c.X < 0 || c.Y < 0 || c.X >= len(p.X.Bands) || c.Y >= len(p.Y.Bands) {
+		if c.X < 0 || c.Y < 0 || c.X >= len(p.X.Bands) || c.Y >= len(p.Y.Bands) {
 			continue
 		}
 		x0, x1 := band(c.X, len(p.X.Bands), p.area.x0, p.area.x1)
 		y0, y1 := band(c.Y, len(p.Y.Bands), p.area.y0, p.area.y1)
-		paint := HeatPaint(c.Value, e.low, e.high)
-		d.rect("cell", box{x0, y0, x1, y1}, paint, Mark{Tip: clean(c.Tip), Rim: x1-x0 >= rimmed && y1-y0 >= rimmed})
+		paint := Grid
+		if finite(c.Value) {
+			paint = HeatPaint(c.Value, e.low, e.high, p.LogCells)
+		}
+		d.rect("cell", box{x0, y0, x1, y1}, paint, Mark{Tip: clean(c.Tip), Link: c.Link, Rim: x1-x0 >= rimmed && y1-y0 >= rimmed})
 		if text := clean(c.Inside); y1-y0 >= labelSize*1.2 && textWidth(text, labelSize, false) <= x1-x0-4 {
 			d.writeIfFree(label{kind: "cell-label", text: text, size: labelSize, paint: paint, on: true, anchor: Middle, x: (x0 + x1) / 2, y: (y0+y1)/2 + 0.36*labelSize})
 		}
 	}
 }
 
-// HeatPaint returns the paint of a value between low and high.
-func HeatPaint(v, low, high float64) Paint {
+// HeatPaint returns the paint of a value between low and high, by their logarithms where asked.
+func HeatPaint(v, low, high float64, log bool) Paint {
+	if log && low > 0 {
+		v, low, high = math.Log(v), math.Log(low), math.Log(high)
+	}
 	if !(high > low) {
 		return Heat0 + heatSteps/2
 	}
@@ -340,7 +346,7 @@ func (d *drawing) area(p *plot, a *Area) {
 	if a.Faint {
 		opacity = 0.16
 	}
-	d.add("area", Mark{Shape: path, Filled: true, Paint: a.Paint, Opacity: opacity, Lines: [][]XY{append(upper, lower...)}, Tip: clean(a.Tip)})
+	d.add("area", Mark{Shape: path, Filled: true, Paint: a.Paint, Opacity: opacity, Lines: [][]XY{append(upper, lower...)}, Tip: clean(a.Tip), Ref: a.Ref})
 }
 
 // line draws a line, and its label above the right end.
@@ -350,13 +356,13 @@ func (d *drawing) line(p *plot, l *Line) {
 		return
 	}
 	if len(at) == 1 {
-		d.dot("dot", Round, at[0], 2.5, l.Paint, clean(l.Tip))
+		d.dot("dot", Round, at[0], 2.5, l.Paint, Mark{Tip: clean(l.Tip), Ref: l.Ref})
 	} else {
 		width := l.Width
 		if width == 0 {
 			width = 1.8
 		}
-		d.add("line", Mark{Shape: path, Paint: l.Paint, Width: width, Dash: l.Dash, Lines: [][]XY{at}, Tip: clean(l.Tip)})
+		d.add("line", Mark{Shape: path, Paint: l.Paint, Width: width, Dash: l.Dash, Lines: [][]XY{at}, Tip: clean(l.Tip), Ref: l.Ref})
 	}
 	if l.Label == "" {
 		return
@@ -364,13 +370,16 @@ func (d *drawing) line(p *plot, l *Line) {
 	// For a line that ends at the border any position along it is as good.
 	text := clean(l.Label)
 	w := textWidth(text, labelSize, false)
-	for _, part := range []float64{1, 0.9, 0.75, 0.6, 0.45, 0.3} {
-		q := along(at, part)
-		for _, dy := range []float64{-4, labelSize + 3} {
-			try := label{kind: "line-label", plate: true, text: text, size: labelSize, paint: Ink, anchor: End, x: max(q.X-2, p.area.x0+w+2), y: q.Y + dy}
-			if b, ok := d.free(&try, p.area); ok && !p.onLine(b) {
-				d.write(&try, b)
-				return
+	dots := p.dotPlaces()
+	for _, air := range []float64{2.5, 0} { // below other lines, where there is room
+		for _, part := range []float64{1, 0.9, 0.75, 0.6, 0.45, 0.3} {
+			q := along(at, part)
+			for _, dy := range []float64{-4, labelSize + 3} {
+				try := label{kind: "line-label", plate: true, text: text, size: labelSize, paint: Ink, anchor: End, x: max(q.X-2, p.area.x0+w+2), y: q.Y + dy}
+				if b, ok := d.free(&try, p.area); ok && !covers(b, dots) && !p.onLine(box{b.x0, b.y0 - air, b.x1, b.y1}) {
+					d.write(&try, b)
+					return
+				}
 			}
 		}
 	}
@@ -414,7 +423,7 @@ func (d *drawing) rules(p *plot) {
 // verticalRule draws a rule at an x; among bars its label stands above the plot.
 func (d *drawing) verticalRule(p *plot, r *Rule) {
 	x, text := p.x.at(*r.X), clean(r.Label)
-	d.stroke("rule", r.Paint, 1.2, r.Dash, []XY{{x, p.area.y0}, {x, p.area.y1}})
+	d.add("rule", Mark{Shape: path, Paint: r.Paint, Width: 1.2, Dash: r.Dash, Lines: [][]XY{{{x, p.area.y0}, {x, p.area.y1}}}, Ref: r.Ref})
 	if p.Y.Bands == nil {
 		var tries []label
 		for y := p.area.y0 + labelSize; y < p.area.y1; y += labelSize * leading {

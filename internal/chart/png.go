@@ -2,6 +2,7 @@ package chart
 
 import (
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"encoding/binary"
 	"hash/crc32"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/image/font"
 	"golang.org/x/image/font/opentype"
+	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
 	"golang.org/x/image/vector"
 )
@@ -74,7 +76,7 @@ func WritePNG(w io.Writer, s *Scene, t *Theme) error {
 func (s *Scene) Raster(t *Theme) *image.RGBA {
 	r := raster{
 		image: image.NewRGBA(image.Rect(0, 0, int(math.Round(s.Width)), int(math.Round(s.Height)))),
-		theme: t, faces: map[typeKey]font.Face{},
+		theme: t, faces: map[typeKey]font.Face{}, scale: cmp.Or(s.scale, 1),
 	}
 	for i := range s.Marks {
 		r.mark(&s.Marks[i])
@@ -84,13 +86,14 @@ func (s *Scene) Raster(t *Theme) *image.RGBA {
 
 type typeKey struct {
 	size float64
-	bold bool
+	font *sfnt.Font
 }
 
 type raster struct {
 	image *image.RGBA
 	theme *Theme
 	faces map[typeKey]font.Face
+	scale float64
 	fill  vector.Rasterizer
 }
 
@@ -106,14 +109,14 @@ func (r *raster) mark(m *Mark) {
 		at := box{m.X, m.Y, m.X + m.W, m.Y + m.H}
 		r.rect(at, c, alpha)
 		if m.Rim {
-			r.strokes([][]XY{{{at.x0, at.y0}, {at.x1, at.y0}, {at.x1, at.y1}, {at.x0, at.y1}, {at.x0, at.y0}}}, 0.7, ground, 1)
+			r.strokes([][]XY{{{at.x0, at.y0}, {at.x1, at.y0}, {at.x1, at.y1}, {at.x0, at.y1}, {at.x0, at.y0}}}, 0.7*r.scale, ground, 1)
 		}
 	case m.Shape == words:
 		r.text(m, c)
 	case m.Shape == specks:
 		for _, p := range m.Lines[0] {
 			if m.Rim {
-				r.polygon(circle(p, m.Width/2+0.35), ground, 1)
+				r.polygon(circle(p, m.Width/2+0.35*r.scale), ground, 1)
 			}
 			r.polygon(circle(p, m.Width/2), c, alpha)
 		}
@@ -121,13 +124,13 @@ func (r *raster) mark(m *Mark) {
 		for _, l := range m.Lines {
 			r.polygon(l, c, alpha)
 			if m.Rim {
-				r.strokes([][]XY{append(l[:len(l):len(l)], l[0])}, 0.7, ground, 1)
+				r.strokes([][]XY{append(l[:len(l):len(l)], l[0])}, 0.7*r.scale, ground, 1)
 			}
 		}
 	default:
 		lines := m.Lines
 		if m.Dash {
-			lines = dashes(lines)
+			lines = dashes(lines, r.scale)
 		}
 		r.strokes(lines, m.Width, c, alpha)
 	}
@@ -269,9 +272,9 @@ func (r *raster) strokes(lines [][]XY, width float64, c color.RGBA, alpha float6
 	}
 }
 
-// dashes cuts lines into pieces of 5 with gaps of 4 between.
-func dashes(lines [][]XY) [][]XY {
-	const on, off = 5.0, 4.0
+// dashes cuts lines into pieces of 5 with gaps of 4 between, times a scale.
+func dashes(lines [][]XY, scale float64) [][]XY {
+	on, off := 5*scale, 4*scale
 	var out [][]XY
 	for _, l := range lines {
 		at := 0.0 // since the last piece began
@@ -297,18 +300,42 @@ func dashes(lines [][]XY) [][]XY {
 	return out
 }
 
+// text draws a text in parts, each in the font that has its characters.
 func (r *raster) text(m *Mark, c color.RGBA) {
-	key := typeKey{m.Size, m.Bold}
-	f := r.faces[key]
-	if f == nil {
-		var err error
-		f, err = opentype.NewFace(face(m.Bold).font, &opentype.FaceOptions{Size: m.Size, DPI: 72, Hinting: font.HintingNone})
-		if err != nil {
-			return // sizes are ours
-		}
-		r.faces[key] = f
-	}
 	x := textBox(m.Text, m.Size, m.Bold, m.Anchor, m.X, m.Y).x0
-	d := font.Drawer{Dst: r.image, Src: image.NewUniform(c), Face: f, Dot: fixed.Point26_6{X: fixed.Int26_6(math.Round(x * 64)), Y: fixed.Int26_6(math.Round(m.Y * 64))}}
-	d.DrawString(m.Text)
+	draw := func(f *sfnt.Font, part string) {
+		if part == "" {
+			return
+		}
+		if face := r.face(f, m.Size); face != nil {
+			d := font.Drawer{Dst: r.image, Src: image.NewUniform(c), Face: face, Dot: fixed.Point26_6{X: fixed.Int26_6(math.Round(x * 64)), Y: fixed.Int26_6(math.Round(m.Y * 64))}}
+			d.DrawString(part)
+		}
+		x += textWidth(part, m.Size, m.Bold)
+	}
+	built, from := face(m.Bold).font, 0
+	var last *sfnt.Font
+	for i, one := range m.Text {
+		f := cmp.Or(fontOf(one, m.Bold), built)
+		if i > 0 && f != last {
+			draw(last, m.Text[from:i])
+			from = i
+		}
+		last = f
+	}
+	draw(last, m.Text[from:])
+}
+
+// face is a font at a size, made once; nil if there is none.
+func (r *raster) face(f *sfnt.Font, size float64) font.Face {
+	key := typeKey{size, f}
+	known := r.faces[key]
+	if known == nil && f != nil {
+		made, err := opentype.NewFace(f, &opentype.FaceOptions{Size: size, DPI: 72, Hinting: font.HintingNone})
+		if err != nil {
+			return nil // sizes are ours
+		}
+		r.faces[key], known = made, made
+	}
+	return known
 }

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -9,17 +10,24 @@ import (
 // scale maps values to positions.
 type scale struct {
 	log       bool
+	tail      bool
 	low, high float64
 	from, to  float64 // positions of low and high
 }
 
 func (s scale) at(v float64) float64 {
 	low, high := s.low, s.high
-	if s.log {
+	switch {
+	case s.log:
 		v, low, high = math.Log10(v), math.Log10(low), math.Log10(high)
+	case s.tail:
+		v, low, high = nines(v), nines(low), nines(high)
 	}
 	return s.from + (s.to-s.from)*(v-low)/(high-low)
 }
+
+// nines counts the nines of a percentage, up to four: 99 has two.
+func nines(percent float64) float64 { return -math.Log10(1 - min(percent, 99.99)/100) }
 
 // within returns the position of a value, clamped to the ends.
 func (s scale) within(v float64) float64 {
@@ -91,7 +99,7 @@ func (a *Axis) domain(e extent, ticks int) extent {
 		}
 	}
 	marks := a.ticks(e, ticks)
-	if len(marks) < 2 || a.Log {
+	if len(marks) < 2 || a.Log || a.Tail {
 		return e
 	}
 	step := marks[1] - marks[0]
@@ -107,8 +115,11 @@ func (a *Axis) domain(e extent, ticks int) extent {
 // ticks returns about want round numbers in a range.
 func (a *Axis) ticks(e extent, want int) []float64 {
 	want = max(want, 1)
-	if a.Log {
+	switch {
+	case a.Log:
 		return logTicks(e, want)
+	case a.Tail:
+		return slices.DeleteFunc([]float64{0, 50, 90, 99, 99.9, 99.99}, func(v float64) bool { return v < e.low || v > e.high })
 	}
 	return linearTicks(e, want)
 }
@@ -167,6 +178,17 @@ var magnitudes = []struct {
 	size   float64
 	letter string
 }{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}}
+
+// labels are what ticks say.
+func (a *Axis) labels(ticks []float64) (out []string) {
+	if a.Text == nil {
+		return tickLabels(ticks, a.Log || a.Tail)
+	}
+	for _, v := range ticks {
+		out = append(out, a.Text(v))
+	}
+	return out
+}
 
 // tickLabels formats ticks with as many decimals as tell them apart.
 func tickLabels(ticks []float64, log bool) []string {

@@ -13,6 +13,16 @@ type Scene struct {
 	Title       string
 	Description string
 	Marks       []Mark
+	Across      Across // of the first panel
+
+	scale float64 // of what has a size of its own; 0: 1
+}
+
+// Across is how a plot maps its x axis, for pages on which something is dragged along it.
+type Across struct {
+	From, To  float64 // positions
+	Low, High float64 // values
+	Log       bool
 }
 
 // Shape is the kind of a mark.
@@ -32,6 +42,8 @@ type Mark struct {
 	Paint Paint
 	On    bool // the colour of text on the paint
 	Tip   string
+	Ref   string // what it shows, for pages
+	Link  string // where it leads
 
 	X, Y, W, H float64 // of rectangles; X and Y of text
 	Lines      [][]XY  // of paths; the first holds the positions of specks

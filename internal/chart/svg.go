@@ -2,22 +2,31 @@ package chart
 
 import (
 	"bufio"
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // Element is a mark as an element of SVG.
 type Element struct {
-	ID, Tag   string
-	Attrs     []Attr
-	Text, Tip string
+	ID    string `json:"id"`
+	Tag   string `json:"tag"`
+	Attrs []Attr `json:"attributes"`
+	Text  string `json:"text,omitempty"`
+	Tip   string `json:"title,omitempty"`
+	Link  string `json:"link,omitempty"`
 }
 
 // Attr is an attribute of an element.
 type Attr struct{ Name, Value string }
+
+// MarshalJSON writes it as a pair.
+func (a Attr) MarshalJSON() ([]byte, error) { return json.Marshal([2]string{a.Name, a.Value}) }
 
 // fontFamily starts with the font whose widths the layout uses.
 const fontFamily = "Go, 'Helvetica Neue', Arial, sans-serif"
@@ -28,7 +37,7 @@ func num(v float64) string {
 	return strconv.FormatFloat(v+0, 'f', -1, 64)
 }
 
-// Elements returns the marks as elements, under a theme.
+// Elements returns the marks as elements, under a theme; without one the page has the colours.
 func (s *Scene) Elements(t *Theme) []Element {
 	out := make([]Element, len(s.Marks))
 	for i := range s.Marks {
@@ -38,17 +47,22 @@ func (s *Scene) Elements(t *Theme) []Element {
 }
 
 func (m *Mark) element(t *Theme) Element {
-	e := Element{ID: m.ID, Text: m.Text, Tip: m.Tip}
+	e := Element{ID: m.ID, Text: m.Text, Tip: m.Tip, Link: m.Link}
 	set := func(name, value string) { e.Attrs = append(e.Attrs, Attr{name, value}) }
-	colour, name := hex(t.colour(m.Paint, m.On)), class(m.Paint, m.On)
+	name := class(m.Paint, m.On)
+	painted := func(attribute string, p Paint, on bool) {
+		if t != nil {
+			set(attribute, hex(t.colour(p, on)))
+		}
+	}
 	filled := func(classes string) {
 		if m.Rim {
 			classes += " s-back"
 		}
 		set("class", classes)
-		set("fill", colour)
+		painted("fill", m.Paint, m.On)
 		if m.Rim {
-			set("stroke", hex(t.of[Back]))
+			painted("stroke", Back, false)
 			set("stroke-width", "0.7")
 		}
 	}
@@ -62,20 +76,9 @@ func (m *Mark) element(t *Theme) Element {
 		filled("f-" + name)
 	case m.Shape == words:
 		e.Tag = "text"
-		set("x", num(m.X))
-		set("y", num(m.Y))
-		if m.Anchor != Start {
-			set("text-anchor", anchors[m.Anchor])
-		}
-		set("font-size", num(m.Size))
-		if m.Bold {
-			set("font-weight", "bold")
-		}
-		// Whatever font is at hand, a text takes the room that it was given.
-		set("textLength", num(textWidth(m.Text, m.Size, m.Bold)))
-		set("lengthAdjust", "spacingAndGlyphs")
+		m.lettering(set)
 		set("class", "f-"+name)
-		set("fill", colour)
+		painted("fill", m.Paint, m.On)
 	case m.Shape == specks && len(m.Lines[0]) == 1:
 		e.Tag = "circle"
 		set("cx", num(m.Lines[0][0].X))
@@ -97,7 +100,7 @@ func (m *Mark) element(t *Theme) Element {
 		set("d", data)
 		set("class", "s-"+name)
 		set("fill", "none")
-		set("stroke", colour)
+		painted("stroke", m.Paint, m.On)
 		set("stroke-width", num(m.Width))
 		if m.Shape == specks {
 			set("stroke-linecap", "round")
@@ -111,7 +114,26 @@ func (m *Mark) element(t *Theme) Element {
 	if m.Opacity > 0 {
 		set("opacity", strconv.FormatFloat(m.Opacity, 'f', -1, 64))
 	}
+	if m.Ref != "" && t == nil {
+		set("data-p", m.Ref)
+	}
 	return e
+}
+
+// lettering is the attributes of a text but its colour.
+func (m *Mark) lettering(set func(name, value string)) {
+	set("x", num(m.X))
+	set("y", num(m.Y))
+	if m.Anchor != Start {
+		set("text-anchor", anchors[m.Anchor])
+	}
+	set("font-size", num(m.Size))
+	if m.Bold {
+		set("font-weight", "bold")
+	}
+	// Whatever font is at hand, a text takes the room that it was given.
+	set("textLength", num(textWidth(m.Text, m.Size, m.Bold)))
+	set("lengthAdjust", "spacingAndGlyphs")
 }
 
 func pathData(lines [][]XY, closed bool) string {
@@ -159,6 +181,8 @@ type SVG struct {
 	Follow bool
 	// Inline: part of a page, which has the style sheet.
 	Inline bool
+	// Zoom enlarges the drawing, so that its text is that of the page around it; 0: as drawn.
+	Zoom float64
 }
 
 // Write writes a scene as SVG, styled by attributes; style sheets may override them by classes.
@@ -171,14 +195,21 @@ func (v SVG) Write(w io.Writer, s *Scene) error {
 	if !v.Inline {
 		b.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
 	}
-	width, height := num(s.Width), num(s.Height)
-	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" id="%s" class="chart %s" width="%s" height="%s" viewBox="0 0 %s %s" role="img" aria-labelledby="%s-title %s-desc" font-family="%s">`+"\n",
-		name, escape.Replace(s.Kind), width, height, width, height, name, name, fontFamily)
+	zoom := cmp.Or(v.Zoom, 1)
+	role, across := "img", ""
+	if v.Theme == nil && slices.ContainsFunc(s.Marks, func(m Mark) bool { return m.Link != "" || m.Ref != "" }) {
+		role, across = "group", fmt.Sprintf(` data-across="%s %s %g %g %t"`, num(s.Across.From), num(s.Across.To), s.Across.Low, s.Across.High, s.Across.Log)
+	}
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" id="%s" class="chart %s" width="%s" height="%s" viewBox="0 0 %s %s" role="%s" aria-labelledby="%s-title %s-desc"%s font-family="%s">`+"\n",
+		name, escape.Replace(s.Kind), num(zoom*s.Width), num(zoom*s.Height), num(s.Width), num(s.Height), role, name, name, across, fontFamily)
 	fmt.Fprintf(b, "<title id=\"%s-title\">%s</title>\n<desc id=\"%s-desc\">%s</desc>\n", name, escape.Replace(s.Title), name, escape.Replace(s.Description))
 	if v.Follow {
 		fmt.Fprintf(b, "<style>@media (prefers-color-scheme:dark){%s}</style>\n", Dark.CSS(""))
 	}
 	for _, e := range s.Elements(v.Theme) {
+		if e.Link != "" {
+			fmt.Fprintf(b, `<a href="%s">`, escape.Replace(e.Link))
+		}
 		fmt.Fprintf(b, `<%s id="%s"`, e.Tag, escape.Replace(e.ID))
 		for _, a := range e.Attrs {
 			fmt.Fprintf(b, ` %s="%s"`, a.Name, escape.Replace(a.Value))
@@ -190,6 +221,9 @@ func (v SVG) Write(w io.Writer, s *Scene) error {
 			fmt.Fprintf(b, "><title>%s</title></%s>\n", escape.Replace(e.Tip), e.Tag)
 		default:
 			b.WriteString("/>\n")
+		}
+		if e.Link != "" {
+			b.WriteString("</a>\n")
 		}
 	}
 	b.WriteString("</svg>\n")

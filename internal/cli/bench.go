@@ -25,10 +25,12 @@ import (
 	"throughline/engine"
 	"throughline/internal/bench"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/runs"
 	"throughline/internal/secret"
+	"throughline/internal/sentence"
 	"throughline/serving/simulate"
 )
 
@@ -59,9 +61,7 @@ and --osl stand for --request-rate, --max-concurrency, --random-input-len and
 
 Ctrl-C prints what was measured until then.
 
-Exit codes: 0 done; 1 more than 1% of the requests failed (the results are printed and
-written), no request was answered, or no rate holds the limits; 2 the input has problems;
-3 the results could not be written.`,
+` + exitHelp(),
 		Example: `  throughline bench --backend vllm --base-url http://127.0.0.1:8000 --num-prompts 64 --max-concurrency 16 --isl 512 --osl 64
   throughline bench --backend sglang-oai --base-url http://127.0.0.1:8000 --num-prompts 40 --request-rate 20 --osl 32 --goodput ttft:2000 tpot:50
   throughline bench --self-check --max-concurrency 100 --random-output-len 5`,
@@ -125,7 +125,7 @@ func (o *benchOptions) prepare(s Streams) (*bench.Options, error) {
 	out.Backend = q.Backend
 	note(err)
 	if q.DatasetName() == question.ShareGPT && q.Path != "" {
-		out.Conversations, err = bench.ReadConversations(q.Path, out.Traffic.Seed)
+		out.Conversations, err = bench.ReadConversations(files.Machine, q.Path, out.Traffic.Seed)
 		note(err)
 	}
 	good, _ := question.GoodputOf(q.Good)
@@ -266,13 +266,17 @@ func (o *benchOptions) show(s Streams, r *bench.Report, details *bench.Details) 
 			err = write(s.data, string(text))
 		}
 	} else {
-		err = write(s.Out, r.Block()+viewOptions{}.of(s).Wrap(strings.Join(r.Notes(), "\n")+"\n"))
+		v := viewOptions{}.of(s)
+		err = write(s.Out, sentence.Text(v, sentence.Load(&sentence.Loaded{Seen: &r.Seen}))+r.Block()+v.Wrap(strings.Join(r.Notes(), "\n")+"\n"))
 	}
 	if err = errors.Join(err, o.append(fields, details), o.appendRun(s, r, fields)); err == nil && r.TooManyFailed() && !r.Interrupted {
 		fmt.Fprintf(s.Err, "throughline: %d of %d requests failed\n", r.Failed, r.Sent())
 		return exitError{exitNoPlan}
 	}
-	return err
+	if err != nil || r.Interrupted {
+		return err
+	}
+	return held(&r.Seen)
 }
 
 // checkTable finds what prevents appending to the table of runs, before there is a run.

@@ -13,6 +13,7 @@ import (
 
 	"throughline/assume"
 	"throughline/internal/cli"
+	"throughline/internal/files"
 	"throughline/internal/jobfile"
 	"throughline/internal/report"
 	"throughline/internal/result"
@@ -60,7 +61,7 @@ func BenchmarkThousandRuns(b *testing.B) {
 		lengths = append(lengths, fmt.Sprintf("[%d, 1024]", 4096+8*i))
 	}
 	scan := strings.Replace(string(src), "[[4096, 1024]]", "["+strings.Join(lengths, ", ")+"]", 1)
-	jobs, _, err := jobfile.Read("scan.json", []byte(scan), &assume.Reference)
+	jobs, _, err := jobfile.Read(files.Machine, "scan.json", []byte(scan), &assume.Reference)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -74,6 +74,7 @@ func TestBenchIsWhatSimulateIs(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
 	names := func(block string) (lines []string) {
+		_, block, _ = strings.Cut(block, "\n====")
 		for line := range strings.Lines(block) {
 			name, _, _ := strings.Cut(line, ":")
 			lines = append(lines, strings.TrimSpace(name))

@@ -12,18 +12,18 @@ import (
 	"throughline/hardware/kernel"
 	"throughline/internal/calibrate"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/measurement"
 	"throughline/internal/question"
 	"throughline/internal/report"
 )
 
 type calibration struct {
-	system    string
-	files     []string
-	sustained float64
-	out       output
-	view      viewOptions
-	force     bool
+	system string
+	files  []string
+	out    output
+	view   viewOptions
+	force  bool
 }
 
 func newCalibrate(s Streams) *cobra.Command {
@@ -42,11 +42,11 @@ shapes that were held out. Rows that contradict each other are named and left ou
 
 "throughline calibrate serving" starts from measured runs of a deployment instead,
 "throughline calibrate power" from measured energy.`,
-		Example: "  throughline calibrate --system H200 --measurements ops.csv --sustained 0.9 -o my_h200.json",
+		Example: "  throughline calibrate --system H200 --measurements ops.csv -o my_h200.json",
 		Args:    onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			q, err := flags.read()
-			c.system, c.files, c.sustained = q.System, question.Words(q.Measurements), q.Sustained
+			c.system, c.files = q.System, question.Words(q.Measurements)
 			if err := document.Join(err, c.check()); err != nil {
 				return err
 			}
@@ -82,7 +82,7 @@ func (c *calibration) run(ctx context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
-	set := kernel.Set{System: sys.Name, Peaks: sys.Peaks(), Sustained: c.sustained, Source: fmt.Sprintf("fitted to %d rows of %s", len(rows), tableNames(c.files))}
+	set := kernel.Set{System: sys.Name, Peaks: sys.Peaks(), Source: fmt.Sprintf("fitted to %d rows of %s", len(rows), tableNames(c.files))}
 	results, uncovered := calibrate.Classes(rows, sys, &set)
 	if uncovered > 0 {
 		fmt.Fprintf(s.Err, "%d rows are of kernels that no model covers\n", uncovered)
@@ -113,9 +113,9 @@ func (c *calibration) run(ctx context.Context, s Streams) error {
 func (c *calibration) rows(s Streams) ([]measurement.Row, error) {
 	var rows []measurement.Row
 	for _, f := range c.files {
-		t, err := measurement.ReadFile(f)
+		t, err := measurement.ReadFile(files.Machine, f)
 		if err != nil {
-			return nil, document.Unreadable(f, err)
+			return nil, document.Unreadable(files.Machine, f, err)
 		}
 		for _, p := range t.Problems {
 			fmt.Fprintln(s.Err, "left out:", p)

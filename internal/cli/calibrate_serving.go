@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/runs"
@@ -66,7 +67,7 @@ those of the closed form. --exact fits as far as the runs say. Times are in ms.`
 func fitServing(ctx context.Context, name string, q question.Question, asked error) (*validate.Fitted, []validate.FitRow, error) {
 	errs := []error{asked}
 	open := func(name string) io.ReadCloser {
-		f, err := runs.Open(name)
+		f, err := runs.Open(files.Machine, name)
 		if err != nil {
 			errs = append(errs, err)
 			return io.NopCloser(nil)

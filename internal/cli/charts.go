@@ -24,6 +24,7 @@ type charts struct {
 	output    output // of a single file; commands that write into a folder have none
 	theme     string
 	size      string
+	scale     string
 	html      output
 	force     bool
 }
@@ -36,11 +37,15 @@ const followed = "auto"
 // mostRaster limits the pixels of a PNG, which takes 4 bytes of memory each.
 const mostRaster = 64_000_000
 
-const defaultSize = "900x500"
+const defaultSize = "900"
+
+// curveKinds are the charts of several questions to any command: a frontier is of plans alone.
+var curveKinds = slices.DeleteFunc(slices.Clone(picture.ScanKinds), func(k picture.Kind[*picture.Scan]) bool { return k.Name == "frontier" })
 
 // chartKinds lists the charts of each command.
 var chartKinds = map[string][]string{
-	"explain": picture.Names(picture.StepKinds), "plan": picture.Names(picture.PlanKinds), "simulate": picture.Names(picture.LoadKinds), "run": picture.Names(picture.RunKinds),
+	"explain": picture.Names(picture.StepKinds), "plan": slices.Concat(picture.Names(picture.PlanKinds), picture.Names(curveKinds)), "simulate": slices.Concat(picture.Names(picture.LoadKinds), picture.Names(curveKinds)),
+	"estimate": picture.Names(curveKinds), "sweep show": picture.Names(curveKinds), "run": picture.Names(picture.RunKinds),
 	"validate ops": picture.Names(picture.MeasuredKinds), "validate forward": picture.Names(picture.MeasuredKinds), "validate steps": picture.Names(picture.MeasuredKinds),
 	"validate power": picture.Names(picture.MeasuredKinds), "validate energy": picture.Names(picture.MeasuredKinds), "validate serving": picture.Names(picture.MeasuredKinds), "validate published": picture.Names(picture.MeasuredKinds),
 }
@@ -64,7 +69,7 @@ func (c *charts) with(path string, others map[string]any) map[string]any {
 	if others["output"] == nil {
 		others["output"] = &c.output
 	}
-	others["chart"], others["theme"], others["size"], others["force"] = &c.requested, &c.theme, &c.size, &c.force
+	others["chart"], others["theme"], others["size"], others["scale"], others["force"] = &c.requested, &c.theme, &c.size, &c.scale, &c.force
 	return others
 }
 
@@ -75,7 +80,8 @@ type drawing struct{ kind, file string }
 
 // sheet is the size and colours of charts.
 type sheet struct {
-	width, height float64
+	width, height float64 // a height of 0 suits the chart
+	scale         float64 // pixels of a PNG for each unit
 	theme         *chart.Theme
 	follow        bool
 	drawings      []drawing
@@ -97,9 +103,10 @@ func (c *charts) plan(inputs []string, name func(kind string) string, others ...
 	if s.width, s.height, err = parseSize(c.size); err != nil {
 		errs = append(errs, ofFlag("size", err))
 	}
-	if ext := strings.ToLower(filepath.Ext(c.html.name)); c.html.name != "" && ext != ".html" && ext != ".htm" {
-		errs = append(errs, ofFlag("html", fmt.Errorf("the file must end in .html, not %q", c.html.name)))
+	if s.scale, err = strconv.ParseFloat(c.scale, 64); err != nil || !(s.scale >= 0.5 && s.scale <= 8) {
+		errs = append(errs, ofFlag("scale", fmt.Errorf("must be from 0.5 to 8, not %q", c.scale)))
 	}
+	errs = append(errs, c.checkPage())
 	if len(c.requested) == 0 && c.output.name != "" {
 		errs = append(errs, fmt.Errorf("-o names the file of a chart: say which with --chart: %s", strings.Join(c.kinds, ", ")))
 	}
@@ -131,6 +138,14 @@ func (c *charts) plan(inputs []string, name func(kind string) string, others ...
 	return s, document.Join(errs...)
 }
 
+// checkPage rejects a report of another format.
+func (c *charts) checkPage() error {
+	if ext := strings.ToLower(filepath.Ext(c.html.name)); c.html.name != "" && ext != ".html" && ext != ".htm" {
+		return ofFlag("html", fmt.Errorf("the file must end in .html, not %q", c.html.name))
+	}
+	return nil
+}
+
 // check rejects a kind that the command lacks, and a file of another format.
 func (c *charts) check(d *drawing, s *sheet) (errs []error) {
 	if !slices.Contains(c.kinds, d.kind) {
@@ -139,7 +154,7 @@ func (c *charts) check(d *drawing, s *sheet) (errs []error) {
 	switch ext := strings.ToLower(filepath.Ext(d.file)); {
 	case d.file == "":
 		errs = append(errs, ofFlag("chart", fmt.Errorf("%s needs a file: -o FILE.svg, or --chart %s=FILE.svg", d.kind, d.kind)))
-	case ext == ".png" && s.width*s.height > mostRaster:
+	case ext == ".png" && s.scale*s.scale*s.width*max(s.height, s.width/2) > mostRaster:
 		errs = append(errs, ofFlag("size", fmt.Errorf("%s is too large for a PNG: width times height may be %d at most; an SVG has no such bound", c.size, mostRaster)))
 	case ext == ".png" && s.follow:
 		errs = append(errs, ofFlag("theme", fmt.Errorf("a PNG cannot follow its viewer: %s needs light or dark", d.file)))
@@ -155,34 +170,64 @@ func drawable(file string) bool {
 }
 
 func parseSize(text string) (width, height float64, err error) {
-	w, h, ok := strings.Cut(strings.ToLower(text), "x")
-	x, err1 := strconv.Atoi(strings.TrimSpace(w))
-	y, err2 := strconv.Atoi(strings.TrimSpace(h))
-	if !ok || err1 != nil || err2 != nil || x < chart.LeastSide || y < chart.LeastSide || x > chart.MostSide || y > chart.MostSide {
-		return 0, 0, fmt.Errorf("must be like %s, both from %d to %d, not %q", defaultSize, chart.LeastSide, chart.MostSide, text)
+	w, h, given := strings.Cut(strings.ToLower(text), "x")
+	side := func(text string) (float64, bool) {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		return float64(n), err == nil && n >= chart.LeastSide && n <= chart.MostSide
 	}
-	return float64(x), float64(y), nil
+	width, ok := side(w)
+	if given && ok {
+		height, ok = side(h)
+	}
+	if !ok {
+		return 0, 0, fmt.Errorf("must be like 900x500, or 900 with a height that suits, both from %d to %d, not %q", chart.LeastSide, chart.MostSide, text)
+	}
+	return width, height, nil
 }
 
-// files returns the charts of a value, and errors for those it does not have.
-func files[T any](s *sheet, kinds []picture.Kind[T], of T) (out []report.File, errs []error) {
+// drawnFiles returns the charts of a value, and errors for those it does not have.
+func drawnFiles[T any](s *sheet, kinds []picture.Kind[T], of T) (out []report.File, errs []error) {
 	for _, d := range s.drawings {
-		k, _ := picture.Find(kinds, d.kind)
+		k, ok := picture.Find(kinds, d.kind)
+		if !ok {
+			errs = append(errs, fmt.Errorf("%s is for %s", d.kind, elsewhere(d.kind)))
+			continue
+		}
 		c, err := k.Draw(of)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", d.kind, err))
 			continue
 		}
-		out = append(out, report.File{Name: d.file, Write: func(w io.Writer) error { return s.write(w, c, d.file) }})
+		out = append(out, report.File{Name: d.file, Warning: s.warning(c, d.file), Write: func(w io.Writer) error { return s.write(w, c, d.file) }})
 	}
 	return out, errs
+}
+
+// warning tells of characters that a PNG cannot show; empty: none.
+func (s *sheet) warning(c *chart.Chart, file string) string {
+	if strings.ToLower(filepath.Ext(file)) != ".png" {
+		return ""
+	}
+	boxes := c.Draw(s.width, s.height, "").Unreadable()
+	if boxes == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s: no font on this machine has %s, shown as boxes; install one, such as Noto Sans CJK, or write an .svg", file, boxes)
+}
+
+// elsewhere says which answers a kind of chart is for.
+func elsewhere(kind string) string {
+	if _, ok := picture.Find(curveKinds, kind); ok {
+		return "several questions: give a setting several values"
+	}
+	return "one question; several have " + strings.Join(picture.Names(curveKinds), ", ")
 }
 
 // write writes a chart in the format of its file.
 func (s *sheet) write(w io.Writer, c *chart.Chart, file string) error {
 	scene := c.Draw(s.width, s.height, "")
 	if strings.ToLower(filepath.Ext(file)) == ".png" {
-		return chart.WritePNG(w, scene, s.theme)
+		return chart.WritePNG(w, scene.Scaled(s.scale), s.theme)
 	}
 	return chart.SVG{Theme: s.theme, Follow: s.follow}.Write(w, scene)
 }
@@ -197,7 +242,7 @@ func (c *charts) page(make func() *page.Page) []report.File {
 
 // drawn returns all charts of a value, or an error.
 func drawn[T any](s *sheet, kinds []picture.Kind[T], of T) ([]report.File, error) {
-	list, errs := files(s, kinds, of)
+	list, errs := drawnFiles(s, kinds, of)
 	for i := range errs {
 		errs[i] = ofFlag("chart", errs[i])
 	}
@@ -207,7 +252,7 @@ func drawn[T any](s *sheet, kinds []picture.Kind[T], of T) ([]report.File, error
 // drawSome writes the charts that have data and warns about the others, since other results are
 // already written.
 func drawSome[T any](ctx context.Context, to Streams, s *sheet, kinds []picture.Kind[T], of T) error {
-	list, errs := files(s, kinds, of)
+	list, errs := drawnFiles(s, kinds, of)
 	for _, err := range errs {
 		fmt.Fprintln(to.Err, "warning: no chart:", err)
 	}
@@ -223,6 +268,9 @@ func writeAll(ctx context.Context, to Streams, list []report.File) error {
 		return systemError{err}
 	}
 	for _, f := range list {
+		if f.Warning != "" {
+			fmt.Fprintln(to.Err, "warning:", f.Warning)
+		}
 		fmt.Fprintln(to.Err, "wrote", f.Name)
 	}
 	return nil

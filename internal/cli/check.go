@@ -13,7 +13,7 @@ import (
 	"throughline/hardware"
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
-	"throughline/internal/fitted"
+	"throughline/internal/files"
 	"throughline/internal/jobfile"
 	"throughline/internal/matrix"
 	"throughline/internal/scenario"
@@ -49,12 +49,12 @@ too.`,
 
 // findAny resolves any file, or what a model or system may be given as.
 func findAny(name string) (string, []byte, error) {
-	src, err := document.ReadFile(name)
+	src, err := document.ReadFile(files.Machine, name)
 	if err == nil {
 		return name, src, nil
 	}
 	for _, set := range []catalogue.Set{model.Catalogue, hardware.Catalogue} {
-		f, other := set.Locate(name, catalogue.Places{})
+		f, other := set.Locate(name, catalogue.Places{In: files.Machine})
 		if other == nil {
 			return f.Name, f.Source, nil
 		}
@@ -62,7 +62,7 @@ func findAny(name string) (string, []byte, error) {
 			return "", nil, other
 		}
 	}
-	return "", nil, document.Unreadable(name, err)
+	return "", nil, document.Unreadable(files.Machine, name, err)
 }
 
 // isMatrix recognizes a file of servers and clients by its keys, or as the only format in YAML.
@@ -86,34 +86,16 @@ func check(name string) (what string, warnings []document.Problem, err error) {
 		return what, warnings, err
 	}
 	if scenario.Is(keys) {
-		q, warnings, err := scenario.Read(name, src)
+		q, warnings, err := scenario.Read(files.Machine, name, src)
 		return fmt.Sprintf("scenario file, %d to compare", len(q.Pairs)), warnings, err
 	}
-	switch jobfile.FormatOf(keys) {
-	case jobfile.SystemFormat:
-		sys, doc := hardware.Read(name, src)
-		if sys != nil {
-			what = "system " + sys.Name
-		}
+	if what, doc, known := jobfile.Describe(name, src, jobfile.FormatOf(keys)); known {
 		return what, doc.Warnings(), doc.Err()
-	case jobfile.ModelFormat:
-		m, _, doc := model.Read(name, src)
-		if m != nil {
-			what = "model " + m.Name
-		}
-		return what, doc.Warnings(), doc.Err()
-	case jobfile.FittedFormat:
-		f, doc := fitted.Read(name, src)
-		if f != nil {
-			what = fmt.Sprintf("fitted deployment of %s on %s", f.Model, f.System)
-		}
-		return what, doc.Warnings(), doc.Err()
-	default:
-		jobs, warnings, err := jobfile.Read(name, src, &assume.Reference)
-		runs := 0
-		for _, j := range jobs {
-			runs += j.Len()
-		}
-		return fmt.Sprintf("runtime file of %d runs", runs), warnings, err
 	}
+	jobs, warnings, err := jobfile.Read(files.Machine, name, src, &assume.Reference)
+	runs := 0
+	for _, j := range jobs {
+		runs += j.Len()
+	}
+	return fmt.Sprintf("runtime file of %d runs", runs), warnings, err
 }

@@ -23,9 +23,33 @@ const (
 	exitNoPlan      = 1 // understood, but nothing works
 	exitBadInput    = 2
 	exitFailed      = 3   // of the machine: a full disk, a read-only folder
+	exitLimits      = 4   // limits that were asked for do not hold
 	exitInterrupted = 130 // by Ctrl-C
 	exitTerminated  = 143 // by SIGTERM
 )
+
+// exitCodes says what they mean, for the help and docs/output.md.
+var exitCodes = []struct {
+	code    int
+	meaning string
+}{
+	{exitOK, "done"},
+	{exitNoPlan, "understood, but nothing was found, served or answered"},
+	{exitBadInput, "the input has problems; nothing was written or started"},
+	{exitFailed, "the results could not be written"},
+	{exitLimits, "done, but limits that were asked for do not hold (simulate, bench), or answers moved (validate golden)"},
+	{exitInterrupted, "interrupted by Ctrl-C"},
+	{exitTerminated, "ended by SIGTERM"},
+}
+
+// exitHelp is the table of exit codes.
+func exitHelp() string {
+	out := "Exit codes:\n"
+	for _, e := range exitCodes {
+		out += fmt.Sprintf("\n  %-4d %s", e.code, e.meaning)
+	}
+	return out
+}
 
 // exitError ends a command with a code; its text was already printed.
 type exitError struct{ code int }
@@ -124,6 +148,9 @@ func finish(ctx context.Context, s Streams, cmd *cobra.Command, err error) int {
 	return exitBadInput
 }
 
+// Commands is the program's tree of commands, for its manual and its completions.
+func Commands() *cobra.Command { return newRoot(Streams{Out: io.Discard, Err: io.Discard}) }
+
 func newRoot(s Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "throughline",
@@ -139,7 +166,10 @@ hardware, finds the best deployment, and explains it.
   bench     send the same requests to a real server, and measure what its clients see
   emulate   answer requests over HTTP in the time that a deployment would take
   matrix    start servers, run clients against each, and keep what both say
-  run       scan models, lengths, GPUs and systems from a runtime file, as CSV tables`,
+  run       scan models, lengths, GPUs and systems from a runtime file, as CSV tables
+  sweep     scan any numbers of chips and settings, on one machine or a cluster
+
+` + exitHelp(),
 		Version:       version.Number,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -154,10 +184,13 @@ hardware, finds the best deployment, and explains it.
 	root.SetErr(s.Err)
 	root.AddCommand(newRun(s), newPlan(s), newEstimate(s), newExplain(s), newCompare(s), newSimulate(s),
 		newDiff(s),
+		newWeb(s),
 		newBench(s),
 		newEmulate(s),
 		newMatrix(s),
+		newMCP(s),
 		newScenario(s),
+		newSweep(s),
 		newComm(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
 	addCompletion(root)
 	root.SetVersionTemplate(versionLine())

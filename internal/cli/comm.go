@@ -2,15 +2,21 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"throughline/collective"
 	"throughline/deploy"
+	"throughline/internal/axis"
+	"throughline/internal/catalogue"
 	"throughline/internal/document"
 	"throughline/internal/exchange"
+	"throughline/internal/files"
 	"throughline/internal/question"
+	"throughline/internal/report"
+	"throughline/internal/scan"
 	"throughline/internal/table"
 	"throughline/model"
 )
@@ -19,6 +25,7 @@ type commOptions struct {
 	flags *settings
 	csv   bool
 	view  viewOptions
+	out   output
 }
 
 func newComm(s Streams) *cobra.Command {
@@ -44,33 +51,60 @@ the system nor the size was measured.`,
   throughline comm --library uccl --fabric efa --system H200 --ep 16,32 --csv > exchange.csv
   throughline comm --library plain --system SOW-U1-POR --ep 32 --tokens 256`,
 		Args: onlyFlags(""),
-		RunE: func(*cobra.Command, []string) error { return comm(s, &o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return comm(cmd, s, &o) },
 	}
 	o.flags = addSettings(cmd, question.Comm)
-	addOutputs(cmd, "comm", map[string]any{"csv": &o.csv, "wide": &o.view.wide})
+	addOutputs(cmd, "comm", map[string]any{"csv": &o.csv, "wide": &o.view.wide, "out": &o.out})
 	return cmd
 }
 
-func comm(s Streams, o *commOptions) error {
-	q, err := o.question(s)
-	if err != nil {
+func comm(cmd *cobra.Command, s Streams, o *commOptions) error {
+	asked, err := scan.Asked(files.Machine, question.Comm, o.flags.words())
+	if err := document.Join(emptyOutputs(cmd.Flags()), err, o.out.check(), checkTableForm(&o.out)); err != nil {
+		return question.Once(err)
+	}
+	if asked == nil {
+		asked = &scan.Scan{Of: question.Comm, Words: o.flags.words(), Design: axis.Grid}
+	}
+	var rows []exchange.Row
+	var errs []error
+	values := make([]scan.Value, len(asked.Axes))
+	for i := range asked.Len() {
+		asked.At(i, values)
+		q, err := o.question(s, asked.WordsAt(values))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for k := range asked.Axes {
+			q.Place = append(q.Place, values[k].Text)
+		}
+		more, err := exchange.Rows(q)
+		rows, errs = append(rows, more...), append(errs, err)
+	}
+	if err := question.Once(document.Join(errs...)); err != nil {
 		return err
 	}
-	rows, err := exchange.Rows(q)
-	if err != nil {
-		return err
+	t, shown := table.Of(exchange.Columns, rows), exchange.Shown
+	for k := len(asked.Axes) - 1; k >= 0; k-- {
+		name := asked.Axes[k].Name
+		t.Columns = slices.Insert(slices.Clone(t.Columns), 0, table.TextColumn(name, func(r *exchange.Row) string { return r.Place[k] }))
+		shown = slices.Insert(slices.Clone(shown), 0, name)
 	}
-	t := table.Of(exchange.Columns, rows)
+	if o.out.name != "" {
+		return writeAll(cmd.Context(), s, []report.File{{Name: o.out.name, Write: func(w io.Writer) error { return t.Write(w, table.FormOf(o.out.name)) }}})
+	}
 	if o.csv {
 		return failed(t.Write(s.data, table.CSV))
 	}
-	return write(s.Out, t.Pick(exchange.Shown...).Render(o.view.of(s))+"\n")
+	return write(s.Out, t.Pick(shown...).Render(o.view.of(s))+"\n")
 }
 
-// question reads the flags and reports all their problems.
-func (o *commOptions) question(s Streams) (*exchange.Question, error) {
-	query, err := o.flags.read()
-	errs := []error{err}
+// question reads some words and reports all their problems.
+func (o *commOptions) question(s Streams, words map[string]string) (*exchange.Question, error) {
+	query := question.NewQuery(files.Machine, question.Comm, words)
+	errs := []error{query.Wrong}
+	var err error
 	note := func(err error) { errs = append(errs, err) }
 	q := &exchange.Question{Fabric: query.Exchange.Fabric, Ranks: question.Numbers(query.Exchange.Ranks), Tokens: question.Numbers(query.Exchange.Tokens)}
 	for _, name := range question.Words(query.Exchange.Libraries) {
@@ -92,7 +126,7 @@ func (o *commOptions) question(s Streams) (*exchange.Question, error) {
 	if q.System != nil {
 		for _, n := range q.Ranks {
 			if most := q.System.MaxProcs(); n > most {
-				note(ofFlag("ep", fmt.Errorf("%s joins at most %d processors, not %d", q.System.Name, most, n)))
+				note(ofFlag("ep", fmt.Errorf("%s joins at most %d GPUs, not %d", q.System.Name, most, n)))
 			}
 		}
 	}
@@ -113,7 +147,7 @@ func fabricsOf(libraries []*collective.Library) (out []string) {
 
 // readExperts reads the model whose tokens are sent.
 func readExperts(s Streams, ref string) (*model.Model, error) {
-	f, err := question.Find("model", ref, model.Catalogue, "")
+	f, err := question.Find("model", ref, model.Catalogue, catalogue.Places{In: files.Machine})
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/point"
 	"throughline/internal/profile"
 	"throughline/internal/question"
 	"throughline/internal/report"
+	"throughline/internal/sentence"
+	"throughline/internal/table"
 )
 
 func newCompare(s Streams) *cobra.Command {
@@ -33,11 +36,13 @@ of runs. What such a file says of the load, and a row of the deployment, need no
 given. It is predicted as "throughline validate serving" predicts it: with the first wave
 of clients that all start at once, and by a simulation where requests come at a rate.
 Figures without a file are those of clients that have been sending for a long time.
---figure chooses the figure to explain.
+--explain chooses the figure to explain.
 
-With --kernels, compare reads a summary of the kernels that a profiler saw, and puts the share of each
-class beside the share that the same deployment is predicted to spend there. The flags
-are those of throughline estimate; --phase says which step was profiled.
+With --kernels, compare reads a summary of the kernels that a profiler saw, and puts the
+ms of a step and the share of each class beside what the same deployment is predicted to
+spend there. How many steps the profile has follows from how often attention ran. The
+flags are those of throughline estimate; --phase says which step was profiled. Beside
+--measured the decode step behind TPOT is compared.
 
 The file is the CSV of nsys stats --report cuda_gpu_kern_sum --format csv, the table of
 PyTorch's key_averages().table() or its trace (export_chrome_trace, also .gz), any table
@@ -64,8 +69,7 @@ Kernels without an operator are named: the prediction leaves them out.`,
 			case o.json:
 				return failed(report.WriteObject(s.data, compared))
 			}
-			v := o.view.of(s)
-			return write(s.Out, report.Classes(v, answer.Phases[0].StepTitle(), compared.Classes)+v.Wrap(leftWords(compared.LeftOut)))
+			return write(s.Out, kernelText(o.view.of(s), answer, compared, 0))
 		},
 	}
 	o.flags = addSettings(cmd, question.Compare)
@@ -87,23 +91,39 @@ func compareKernels(s Streams, q *question.Query) (*point.Answer, *comparison, e
 	if err := document.Join(wrong, err); err != nil {
 		return nil, nil, question.Once(err)
 	}
-	classes, _, err := profile.Compare(summary.Kernels, answer.Phases[0].Operators)
-	return answer, &comparison{classes, summary.LeftOut}, err
+	compared, err := kernelsBeside(summary, &answer.Phases[0])
+	return answer, compared, err
+}
+
+// kernelsBeside compares a profile with a predicted step.
+func kernelsBeside(summary profile.Summary, r *point.Result) (*comparison, error) {
+	classes, busy, err := profile.Compare(summary.Kernels, r.Operators)
+	if err != nil {
+		return nil, err
+	}
+	return &comparison{classes, summary.LeftOut, profile.PerStep(classes, busy, r.Problem.Model.Layers)}, nil
+}
+
+// kernelText is a comparison for people: sentences, ms of a step by class, shares.
+func kernelText(v table.View, a *point.Answer, c *comparison, tpot float64) string {
+	out := sentence.Text(v, sentence.Kernels(c.Step, tpot)) + "\n" + v.Wrap(report.PointTitle(a)) + "\n"
+	return out + report.KernelSteps(v, c.Step) + report.Classes(v, a.Phases[len(a.Phases)-1].StepTitle(), c.Classes) + v.Wrap(leftWords(c.LeftOut))
 }
 
 // comparison is the JSON of kernels beside operators.
 type comparison struct {
 	Classes []profile.Class   `json:"classes"`
 	LeftOut []profile.LeftOut `json:"left_out,omitempty"`
+	Step    *profile.Step     `json:"step"`
 }
 
 func readKernels(file string) (profile.Summary, error) {
 	if file == "" {
 		return profile.Summary{}, ofFlag("kernels", errors.New("is missing: a summary of kernels, as nsys stats or PyTorch's profiler write it; or give --measured, such as tpot=31ms"))
 	}
-	summary, err := profile.Read(file)
+	summary, err := profile.Read(files.Machine, file)
 	if err != nil {
-		return summary, document.Unreadable(file, err)
+		return summary, document.Unreadable(files.Machine, file, err)
 	}
 	return summary, nil
 }

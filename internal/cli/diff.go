@@ -7,6 +7,7 @@ import (
 
 	"throughline/hardware"
 	"throughline/internal/difference"
+	"throughline/internal/files"
 	"throughline/internal/report"
 	"throughline/internal/table"
 )
@@ -42,7 +43,7 @@ The change is from A to B. A terminal shows what differs; --csv and --json have 
 			return withPrefix(begun, hardware.Catalogue.Names()), cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			d, err := difference.Of(args[0], args[1])
+			d, err := difference.Of(files.Machine, args[0], args[1])
 			if err != nil {
 				return err
 			}

@@ -113,6 +113,9 @@ func TestExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.WriteFile("answers.jsonl", []byte(`{"throughline": "0.2.0"}`+"\n"+`{"ask": {"model": "Llama-3.1-8B", "system": "H200", "batch": "-1"}, "refused": "for good"}`+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile("points.csv", []byte("batch\n1\n2\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -132,12 +135,13 @@ func TestExamples(t *testing.T) {
 			line = strings.ReplaceAll(line, "http://127.0.0.1:8000", server.URL)
 			line, _, _ = strings.Cut(line, " > ")
 			line, input, _ := strings.Cut(line, " < ")
-			if args := strings.Fields(line); len(args) > 0 && cmd.Name() != "completion" {
+			// A sweep acts on folders and buckets of others: its script in testdata runs it.
+			if args := strings.Fields(line); len(args) > 0 && cmd.Name() != "completion" && args[1] != "sweep" {
 				if args[1] == "init" && len(args) == 3 {
 					os.Remove(args[2])
 				}
-				if args[1] == "emulate" { // which ends when it is told to
-					emulated(t, args[1:], func(string) {})
+				if anyPort[args[1]] != nil { // which ends when it is told to
+					served(t, args[1:], func(string) {})
 				} else {
 					callWith(t, input, args[1:]...)
 				}

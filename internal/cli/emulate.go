@@ -32,8 +32,7 @@ It prints "listening on" and its address, and serves until Ctrl-C or SIGTERM; ru
 streams end with an error event then. It listens on this machine alone unless --host says
 otherwise.
 
-Exit codes: 130 after Ctrl-C; 143 after SIGTERM; 2 the input has problems; 3 it could not
-listen.`,
+` + exitHelp(),
 		Example: `  throughline emulate --model Llama-3.1-8B --system H200 --engine vllm
   throughline emulate --from plan.json#1 --port 0 --speed 10
   throughline emulate --model Llama-3.1-8B --system H200 --replicas 4 --routing least-loaded --fault die:replica=1,after=60s

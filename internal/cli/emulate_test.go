@@ -18,8 +18,11 @@ import (
 	"throughline/internal/question"
 )
 
-// emulated starts a server on any port, lets someone ask it, and ends it as Ctrl-C does. It returns what was printed.
-func emulated(t *testing.T, args []string, ask func(url string)) (out, errs string) {
+// anyPort lets commands that serve choose a port.
+var anyPort = map[string][]string{"emulate": {"--port", "0"}, "web": {"--listen", "127.0.0.1:0"}}
+
+// served starts a server on any port, lets someone ask it, and ends it as Ctrl-C does. It returns what was printed.
+func served(t *testing.T, args []string, ask func(url string)) (out, errs string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -27,12 +30,12 @@ func emulated(t *testing.T, args []string, ask func(url string)) (out, errs stri
 	var e bytes.Buffer
 	code := make(chan int, 1)
 	go func() {
-		code <- Run(ctx, append(slices.Clone(args), "--port", "0"), Streams{In: strings.NewReader(""), Out: w, Err: &e, Width: 80})
+		code <- Run(ctx, append(slices.Clone(args), anyPort[args[0]]...), Streams{In: strings.NewReader(""), Out: w, Err: &e, Width: 80})
 		w.Close()
 	}()
 	for lines := bufio.NewScanner(r); lines.Scan(); {
 		out += lines.Text() + "\n"
-		if url, ok := strings.CutPrefix(lines.Text(), "listening on "); ok {
+		if url := strings.TrimPrefix(lines.Text(), "listening on "); strings.HasPrefix(url, "http://") {
 			ask(url)
 			cancel()
 		}
@@ -51,7 +54,7 @@ func TestEmulate(t *testing.T) {
 	if err := os.WriteFile("plan.json", []byte(plan), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	out, errs := emulated(t, strings.Fields("emulate --from plan.json#1 --speed 20 --fault errors:0"), func(url string) {
+	out, errs := served(t, strings.Fields("emulate --from plan.json#1 --speed 20 --fault errors:0"), func(url string) {
 		r, err := http.Post(url+"/v1/completions", "", strings.NewReader(`{"model":"Llama-3.1-8B","prompt":"hello","max_tokens":9}`))
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +75,7 @@ func TestEmulate(t *testing.T) {
 // TestEmulateTwoPools: pools of prefill and decode show by their roles.
 func TestEmulateTwoPools(t *testing.T) {
 	notRacing(t)
-	emulated(t, strings.Fields("emulate --model Llama-3.1-8B --system H200 --engine sglang --prefill-plan tp1 --decode-plan tp1 --replicas 2 --speed 100"), func(url string) {
+	served(t, strings.Fields("emulate --model Llama-3.1-8B --system H200 --engine sglang --prefill-plan tp1 --decode-plan tp1 --replicas 2 --speed 100"), func(url string) {
 		r, err := http.Post(url+"/generate", "", strings.NewReader(`{"text":"hello","sampling_params":{"max_new_tokens":4}}`))
 		if err != nil {
 			t.Fatal(err)

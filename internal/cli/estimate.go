@@ -13,6 +13,8 @@ import (
 	"throughline"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/files"
+	"throughline/internal/page"
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/report"
@@ -24,6 +26,8 @@ type estimateOptions struct {
 	json   bool
 	force  bool
 	files  pointFiles
+	charts charts
+	out    output
 }
 
 func newEstimate(s Streams) *cobra.Command {
@@ -53,8 +57,7 @@ complete. These columns are added:
 A row that cannot be estimated has only a reason. A row with a phase is a bare step. A
 column whose name starts with # is copied.
 
-Exit codes: 0 done; 1 no row has an estimate; 2 problems in the input; 3 the results
-could not be written.`,
+` + exitHelp(),
 		Example: `  throughline estimate --model llama_3_8b --system H200 --batch 32
   throughline estimate --model qwen3_32b_flash --system H100_SXM --tp 4 --weights fp8 --phase decode --context 8192
   throughline estimate --model deepseek_v3_flash_mla_absorb --system H200 --dp 16 --batch 64 --weights fp8 --json
@@ -67,12 +70,18 @@ could not be written.`,
 			if o.output.name != "" {
 				return errors.New("-o works with --points only")
 			}
-			got, err := throughline.Estimate(cmd.Context(), o.flags.words(), o.flags.checked(o.files.check))
+			if several, err := o.curve().several(cmd, s); several {
+				return err
+			}
+			if o.charts.given() || o.out.name != "" {
+				return errors.New("--chart and --out show several questions: give a setting several values, like --batch 1:64:x2, or --vary one")
+			}
+			got, err := throughline.Estimate(cmd.Context(), o.flags.words(), o.flags.checked(o.refuse))
 			showRemarks(s, got.Remarks)
 			if err != nil {
 				return err
 			}
-			switch err := writeAll(cmd.Context(), s, o.files.of(got.Answer)); {
+			switch err := o.write(cmd.Context(), s, got.Answer); {
 			case err != nil:
 				return err
 			case o.json:
@@ -82,8 +91,32 @@ could not be written.`,
 		},
 	}
 	o.flags = addSettings(cmd, question.Estimate)
-	addOutputs(cmd, "estimate", o.files.with(map[string]any{"json": &o.json, "output": &o.output, "force": &o.force}))
+	addOutputs(cmd, "estimate", o.charts.with("estimate", o.files.with(map[string]any{"json": &o.json, "output": &o.output, "force": &o.force, "out": &o.out, "html": &o.charts.html})))
 	return cmd
+}
+
+// curve is how several questions are answered.
+func (o *estimateOptions) curve() *curve {
+	return &curve{flags: o.flags, json: o.json, out: &o.out, charts: &o.charts, single: []string{"trace-out", "op-details"}}
+}
+
+// refuse reports problems of the output flags.
+func (o *estimateOptions) refuse(reads []string) error {
+	_, err := o.charts.plan(reads, nil, o.files.all()...)
+	return err
+}
+
+// write writes the requested files: trace, operators, report.
+func (o *estimateOptions) write(ctx context.Context, s Streams, a *point.Answer) error {
+	files := o.files.of(a)
+	if o.charts.html.name != "" {
+		answer, err := page.Estimated(a)
+		if err != nil {
+			return err
+		}
+		files = append(files, o.charts.page(func() *page.Page { return answer })...)
+	}
+	return writeAll(ctx, s, files)
 }
 
 func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
@@ -92,8 +125,8 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 	if q.From != "" {
 		errs = append(errs, q.Check(question.Estimate)) // of the other settings, rows have their own
 	}
-	if o.files.any() {
-		errs = append(errs, errors.New("--trace-out and --op-details are of one deployment: they do not work with --points"))
+	if o.files.any() || o.charts.html.name != "" {
+		errs = append(errs, errors.New("--trace-out, --op-details and --html do not work with --points"))
 	}
 	if o.json {
 		errs = append(errs, errors.New("--points writes CSV; --json does not work with it"))
@@ -101,10 +134,10 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 	in, file := s.In, "/dev/stdin"
 	if q.Points != "-" {
 		file = q.Points
-		f, err := csvfile.Open(file)
+		f, err := csvfile.Open(files.Machine, file)
 		switch info, statErr := os.Stat(file); {
 		case err != nil:
-			errs = append(errs, document.Unreadable(file, err))
+			errs = append(errs, document.Unreadable(files.Machine, file, err))
 		case statErr == nil && info.IsDir():
 			errs = append(errs, fmt.Errorf("%s: is a folder; name a file in it", file))
 		}

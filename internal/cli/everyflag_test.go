@@ -47,6 +47,9 @@ func minimal(t *testing.T) map[question.Command][]string {
 		question.Joules:           {file("energy.csv", "model,system,num_gpus,task,osl_mean,max_batch,joules_per_output_token\n")},
 		question.CalibratePower:   {file("power.csv", "kind,dtype,params,flops,bytes,time_us,joules,limit_w\n"), "--system", "H200"},
 		question.CalibrateServing: {file("runs.csv", "model_path,system\n")},
+		question.SweepRun:         {file("scan.json", `{"command": "estimate", "settings": {"model": "llama_3_8b", "system": "H200", "batch": "1,2"}}`), "-o", filepath.Join(dir, "parts")},
+		question.SweepVerify:      {dir},
+		question.SweepJob:         {"slurm", file("scan.json", `{"command": "estimate", "settings": {"model": "llama_3_8b", "system": "H200", "batch": "1,2"}}`), "-o", filepath.Join(dir, "parts")},
 		question.Bench:            {"--base-url", "http://127.0.0.1:1"},
 		question.Matrix:           {"-c", file("matrix.yaml", "clients: [{name: c, command: 'true'}]\n"), "-o", filepath.Join(dir, "results")},
 	}
@@ -105,7 +108,7 @@ func TestEveryFlag(t *testing.T) {
 					want, args := bad[text], strings.Fields(c.Path)
 					if i == len(bad)-1 { // nothing else is wrong; once is enough, as files are read
 						args = append(args, base[c.Command]...)
-					} else if c.Command&(question.Tables|question.Requests|question.Import|question.CalibrateServing) != 0 {
+					} else if c.Command&(question.Tables|question.Requests|question.Import|question.CalibrateServing|question.SweepRun|question.SweepVerify) != 0 {
 						args = append(args, "none")
 					}
 					args = append(args, "--"+name+"="+text)
@@ -167,7 +170,7 @@ func TestIdleFlags(t *testing.T) {
 		{plan, []string{"--overlap", "any"}, "llama-3-8B has no experts"},
 		{with(plan, "--json"), []string{"--wide"}, "with --json"},
 		{with(plan, "--json"), []string{"--columns", "TTFT"}, "with --json"},
-		{[]string{"estimate", "--model", "llama_3_8b", "--system", "H200"}, []string{"--comm", "fp8"}, "one processor sends nothing"},
+		{[]string{"estimate", "--model", "llama_3_8b", "--system", "H200"}, []string{"--comm", "fp8"}, "one GPU sends nothing"},
 		{[]string{"estimate", "--model", "llama_3_8b", "--system", "H200"}, []string{"--force"}, "without --output"},
 		{[]string{"comm", "--system", "H200", "--csv"}, []string{"--wide"}, "with --csv"},
 		{[]string{"models", "--json"}, []string{"--wide"}, "with --json"},
@@ -180,7 +183,7 @@ func TestIdleFlags(t *testing.T) {
 		{[]string{"estimate", "--model", "llama_3_8b", "--system", "H200"}, []string{"--vector", "fp8"}, "no operator of these steps waits for the vector unit"},
 		{sim, []string{"--seed", "3"}, "nothing is drawn at random"},
 		{sim, []string{"--timeline-every", "50ms"}, "without --timeline-out"},
-		{sim, []string{"--force"}, "without --output or --requests-out or --timeline-out or --steps-out or --trace-out or --chart"},
+		{sim, []string{"--force"}, "without --output or --out or --requests-out or --timeline-out or --steps-out or --trace-out or --chart"},
 		{with(sim, "--rate", "20", "--gsp-system-prompt-len", "32", "--gsp-num-groups", "2"), []string{"--gsp-num-groups", "5"}, "without prefix-cache no prompt is kept"},
 		{traced, []string{"--arrival", "gamma:2"}, "the requests are those of the trace"},
 		{traced, []string{"--isl", "500"}, "the requests are those of the trace"},

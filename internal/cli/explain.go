@@ -11,6 +11,7 @@ import (
 	"throughline/hardware"
 	"throughline/internal/catalogue"
 	"throughline/internal/explain"
+	"throughline/internal/files"
 	"throughline/internal/page"
 	"throughline/internal/picture"
 	"throughline/internal/question"
@@ -37,7 +38,8 @@ func newExplain(s Streams) *cobra.Command {
   what is in memory
   what 10% more of each hardware number would change
   which limit a growing batch meets next
-  with --seek and --until: the value of a hardware number that reaches a goal
+  with --seek and --until: the value of a hardware number that reaches a goal; with
+  --replan by the best deployment on as many GPUs at each value
 
 It first shows what clients see, then explains the decode step. --phase prefill, or a
 goal on the time to first token, explains the prefill step.
@@ -86,7 +88,7 @@ func completePaths(cmd *cobra.Command) {
 	must(cmd.RegisterFlagCompletionFunc("seek", func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		// Without a system, those of the most measured one: the others have the same names.
 		name := cmp.Or(cmd.Flags().Lookup("system").Value.String(), measuredSystem)
-		f, err := hardware.Catalogue.Locate(name, catalogue.Places{})
+		f, err := hardware.Catalogue.Locate(name, catalogue.Places{In: files.Machine})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -107,10 +109,10 @@ func (o *explainOptions) refuse(reads []string) (err error) {
 // write writes the requested files: trace, operators, report, and charts of the last explained
 // step.
 func (o *explainOptions) write(ctx context.Context, s Streams, x *explain.Explained) error {
-	files := append(o.files.of(x.Answer), o.charts.page(func() *page.Page { return page.Explained(x.Answer, x.Why) })...)
+	files := append(o.files.of(x.Answer), o.charts.page(func() *page.Page { return page.Explained(x) })...)
 	for i, why := range slices.Backward(x.Why) {
 		if why != nil {
-			charts, err := drawn(o.sheet, picture.StepKinds, picture.Step{Answer: x.Answer, Phase: i, Why: why})
+			charts, err := drawn(o.sheet, picture.StepKinds, picture.Step{Answer: x.Answer, Phase: i, Why: why, Parts: x.Parts})
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"throughline/engine"
 	"throughline/internal/advice"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/matrix"
 	"throughline/internal/question"
 	"throughline/internal/report"
@@ -105,7 +106,7 @@ func measuredRows(s Streams, p *advice.Plans) ([]matrix.Planned, error) {
 	if err := report.WriteObject(&doc, report.AdviceJSON(p)); err != nil {
 		return nil, err
 	}
-	words, err := question.PlannedWords(doc.Bytes())
+	words, err := question.PlannedWords(files.Machine, doc.Bytes())
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/matrix"
 	"throughline/internal/question"
 )
@@ -23,6 +24,7 @@ type matrixOptions struct {
 	output output
 	json   bool
 	view   viewOptions
+	charts charts // of which only the page
 }
 
 func newMatrix(s Streams) *cobra.Command {
@@ -41,19 +43,20 @@ options of throughline bench. It writes into the folder
   logs/SERVER__CLIENT.*         outputs of servers and clients
   state.json                    what has been done
 
+and with --html FILE a report in one file.
+
 A combination that fails is recorded, and the next one runs. Started again, it goes on with
 what has not been run, or has changed in the file; --retry also runs what failed. Ctrl-C
 stops all processes and keeps what was done. docs/matrix.md describes the file.
 
-Exit codes: 0 done; 1 a combination failed; 2 the input has problems, nothing was started;
-3 the results could not be written.`,
+` + exitHelp(),
 		Example: `  throughline matrix -c matrix.yaml -o results
   throughline matrix -c matrix.yaml -o results --retry`,
 		Args: onlyFlags("config"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runMatrix(cmd.Context(), s, &o) },
 	}
 	o.flags = addSettings(cmd, question.Matrix)
-	addOutputs(cmd, "matrix", map[string]any{"json": &o.json, "wide": &o.view.wide, "output": &o.output})
+	addOutputs(cmd, "matrix", map[string]any{"json": &o.json, "wide": &o.view.wide, "output": &o.output, "html": &o.charts.html})
 	return cmd
 }
 
@@ -78,7 +81,7 @@ func runMatrix(ctx context.Context, s Streams, o *matrixOptions) error {
 	}
 	s.linger(file.Patience())
 	r := &matrix.Runner{
-		File: file, Dir: o.output.name, Retry: q.Retry, Say: func(line string) { fmt.Fprintln(s.Err, line) },
+		File: file, Dir: o.output.name, Page: o.charts.html.name, Retry: q.Retry, Say: func(line string) { fmt.Fprintln(s.Err, line) },
 		Bench: func(options map[string]matrix.Word, result string) []string {
 			words := []string{program, "bench"}
 			for _, name := range slices.Sorted(maps.Keys(options)) {
@@ -106,12 +109,13 @@ func (o *matrixOptions) read(s Streams, q *question.Question) (*matrix.File, err
 	} else if info, err := os.Stat(o.output.name); err == nil && !info.IsDir() {
 		errs = append(errs, ofFlag("output", fmt.Errorf("%s is a file; results need a folder", o.output.name)))
 	}
+	errs = append(errs, checkOutputs([]string{q.Config}, &o.charts.html), o.charts.checkPage())
 	if q.Config == "" {
 		return nil, document.Join(append(errs, ofFlag("config", errors.New("is missing: the file of servers and clients")))...)
 	}
-	src, err := document.ReadFile(q.Config)
+	src, err := document.ReadFile(files.Machine, q.Config)
 	if err != nil {
-		return nil, document.Join(append(errs, document.Unreadable(q.Config, err))...)
+		return nil, document.Join(append(errs, document.Unreadable(files.Machine, q.Config, err))...)
 	}
 	f, warnings, err := matrix.Read(q.Config, src)
 	warn(s, warnings)
@@ -132,14 +136,8 @@ func (o *matrixOptions) show(s Streams, results []matrix.Result) error {
 	}
 	v := o.view.of(s)
 	text := matrix.Shown(results).Render(v) + "\n"
-	reasons := map[string]bool{}
-	for i := range results {
-		if why := results[i].Predicted.Why; why != "" {
-			reasons[why] = true
-		}
-	}
-	for _, why := range slices.Sorted(maps.Keys(reasons)) {
-		text += v.Wrap("no prediction where " + why + "\n")
+	for _, why := range matrix.Unpredicted(results) {
+		text += v.Wrap(why + "\n")
 	}
 	return errors.Join(write(s.Out, text), verdict)
 }

@@ -46,7 +46,7 @@ clients:
     bench: {backend: vllm, num-prompts: 12, isl: 30, osl: 6, request-rate: 200}
     servers: [toy]
 `, server.URL)})
-	code, out, said := attempt("matrix", "-c", "m.yaml", "-o", "results", "--json")
+	code, out, said := attempt("matrix", "-c", "m.yaml", "-o", "results", "--json", "--html", "report.html")
 	if code != exitNoPlan || !strings.Contains(said, "failed: gone__closed: the client ended with exit code 1") {
 		t.Fatalf("exit code %d\n%s\n%s", code, said, out)
 	}
@@ -68,6 +68,16 @@ clients:
 	}
 	if gone := rows[2]; gone["state"] != "failed" || gone["isl"] != 30.0 || gone["tpot"] != nil {
 		t.Errorf("%v", gone)
+	}
+	report := string(readFile(t, "report.html"))
+	for _, want := range []string{"2 of 3 combinations are done.", "Most output tokens/s, ", "The prediction of TPOT is off by ", `class="chart pareto"`,
+		"<caption>Measured and predicted</caption>", "What went wrong", "the client ended with exit code 1", "no prediction where the load is not known: the client has no Concurrency"} {
+		if !strings.Contains(report, want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+	if info, err := os.Stat("report.html"); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the report can be read by others: %v, %v", info.Mode(), err)
 	}
 	if _, out, _ = attempt("matrix", "-c", "m.yaml", "-o", "results"); !strings.Contains(out, "toy") || !strings.Contains(out, "no prediction where") {
 		t.Errorf("printed\n%s", out)
@@ -205,6 +215,7 @@ func TestMatrixBad(t *testing.T) {
 	}{
 		{nil, []string{"--config: is missing", "--output: is missing", "2 problems; nothing was written"}},
 		{[]string{"-c", "m.yaml", "-o", "results"}, []string{"m.yaml:3:5: clients[0].comand: unknown key \"comand\"; did you mean \"command\"?", "results is a file; results need a folder"}},
+		{[]string{"-c", "m.yaml", "-o", "out", "--html", "m.txt"}, []string{"--html: the file must end in .html, not \"m.txt\""}},
 		{[]string{"-c", "m.yml", "-o", "out"}, []string{"m.yml: there is no such file; did you mean \"m.yaml\"?"}},
 	} {
 		code, out, said := attempt(append([]string{"matrix"}, c.args...)...)

@@ -12,6 +12,7 @@ import (
 
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/table"
@@ -145,7 +146,7 @@ func readConfig(s Streams, name string) (string, []byte, error) {
 	if name == "-" {
 		src, err := document.ReadAll(s.In)
 		if err != nil {
-			return name, nil, document.Unreadable("standard input", err)
+			return name, nil, document.Unreadable(files.Machine, "standard input", err)
 		}
 		return name, src, nil
 	}
@@ -155,9 +156,9 @@ func readConfig(s Streams, name string) (string, []byte, error) {
 
 // findFile resolves the file that an argument names.
 func findFile(ref string, set catalogue.Set) (catalogue.File, error) {
-	f, err := set.Locate(ref, catalogue.Places{})
+	f, err := set.Locate(ref, catalogue.Places{In: files.Machine})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*catalogue.NoConfig)) {
-		err = document.Unreadable(ref, err)
+		err = document.Unreadable(files.Machine, ref, err)
 	}
 	return f, err
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"throughline/internal/test/long"
 )
 
 // measuredFiles are results in the keys of each client, with numbers of our own: sglang.bench_serving (python/sglang/bench_serving.py of
@@ -67,7 +68,7 @@ func TestOneFileOnePrediction(t *testing.T) {
 			for _, figure := range []string{"ttft", "tpot"} {
 				validated := table[row][slices.Index(table[0], "predicted_"+figure+"_ms")]
 				var why struct{ Predicted float64 }
-				if err := json.Unmarshal([]byte(call(t, append(measured, "--figure", figure, "--json")...)), &why); err != nil {
+				if err := json.Unmarshal([]byte(call(t, append(measured, "--explain", figure, "--json")...)), &why); err != nil {
 					t.Fatal(err)
 				}
 				if got := digits(why.Predicted); validated == "" || got != validated {
@@ -113,11 +114,12 @@ func TestOtherModel(t *testing.T) {
 // TestCompareColumns: what the other figure would be stands below its title also where the first cause cannot explain anything; where no
 // cause is left that is said, and the figure to explain can be chosen.
 func TestCompareColumns(t *testing.T) {
+	long.NotRacing(t)
 	asked := func(measured string, more ...string) string {
 		return call(t, append([]string{"compare", "--measured", measured, "--model", "Llama-3.1-8B", "--system", "H200", "--engine", "vllm", "--concurrency", "32"}, more...)...)
 	}
 	// Nothing that decode kernels do makes the first token wait for seconds.
-	out := asked("tpot=9ms,ttft=4s", "--figure", "ttft")
+	out := asked("tpot=9ms,ttft=4s", "--explain", "ttft")
 	cells := func(line string) (out []string) {
 		for cell := range strings.SplitSeq(strings.Trim(line, "│"), "│") {
 			out = append(out, strings.TrimSpace(cell))
@@ -140,11 +142,11 @@ func TestCompareColumns(t *testing.T) {
 		t.Errorf("waiting: %q", row)
 	}
 	for figure, want := range map[string]string{"ttft": "TTFT 4000 ms measured", "tpot": "TPOT 9 ms measured"} {
-		if out := asked("tpot=9ms,ttft=4s", "--figure", figure); !strings.Contains(out, want) {
+		if out := asked("tpot=9ms,ttft=4s", "--explain", figure); !strings.Contains(out, want) {
 			t.Errorf("figure %s:\n%s", figure, out)
 		}
 	}
-	if said := refused(t, "compare", "--measured", "tpot=9ms", "--model", "Llama-3.1-8B", "--system", "H200", "--figure", "ttft"); !strings.Contains(said, "--figure: ttft was not measured: tpot") {
+	if said := refused(t, "compare", "--measured", "tpot=9ms", "--model", "Llama-3.1-8B", "--system", "H200", "--explain", "ttft"); !strings.Contains(said, "--explain: ttft was not measured: tpot") {
 		t.Error(said)
 	}
 	// A token cannot take 0.01 ms, whatever is off.

@@ -30,6 +30,7 @@ const (
 	printJSONDoc = "print one JSON object instead of a table"
 	writeOutDoc  = "write the table with its predictions to this file"
 	chartFileDoc = "file of the chart, .svg or .png"
+	manyOutDoc   = "file of the table of several questions, by its name: .csv, .parquet, .json, .jsonl"
 )
 
 var outputFlags = []outputFlag{
@@ -38,7 +39,8 @@ var outputFlags = []outputFlag{
 		"simulate": "print one JSON object, with the keys of the result file of sglang.bench_serving",
 		"bench":    "print one JSON object, with the keys of the result file of sglang.bench_serving",
 		"matrix":   "print the results as JSON instead of a table",
-		"models":   "print the list as JSON", "systems": "print the list as JSON", "models show": "print the model file itself", "systems show": "print the system file itself"}},
+		"models":   "print the list as JSON", "systems": "print the list as JSON", "models show": "print the model file itself", "systems show": "print the system file itself",
+		"version": "print version, commit, Go, system and processor as JSON"}},
 	{name: "csv", doc: "print CSV instead of a table"},
 	{name: "wide", doc: "show all columns of the tables, also where they do not fit the terminal", without: []string{"json", "csv"}},
 	{name: "columns", words: anyField, doc: "fields to show instead of the usual ones; help lists them", without: []string{"json"},
@@ -48,16 +50,19 @@ var outputFlags = []outputFlag{
 	{name: "output", short: "o", doc: "file of the results", docs: map[string]string{
 		"estimate": "write the results of --points to this file instead of standard output", "calibrate": "file of the calibrated system (required)", "calibrate serving": "file of what the runs correct", "calibrate power": "file of the system with its power",
 		"models import": "write to this file instead of standard output", "run": "folder of the results, instead of the one the file names",
-		"matrix":  "folder of the results, logs and the state (required)",
-		"explain": chartFileDoc, "plan": chartFileDoc, "simulate": chartFileDoc,
+		"matrix":    "folder of the results, logs and the state (required)",
+		"sweep run": "folder of the results, or s3://bucket/prefix (required)", "sweep job": "folder of the results that all workers see, or s3://bucket/prefix (required)", "sweep merge": "file of the table, .parquet, .csv or .jsonl (required)",
+		"explain": chartFileDoc, "plan": chartFileDoc, "simulate": chartFileDoc, "sweep show": chartFileDoc,
 		"validate ops": chartFileDoc, "validate forward": chartFileDoc, "validate steps": chartFileDoc, "validate serving": chartFileDoc, "validate published": chartFileDoc, "validate power": chartFileDoc, "validate energy": chartFileDoc}},
-	{name: "size", initial: defaultSize, doc: "size of charts, width x height", needs: []string{"chart"}},
+	{name: "size", initial: defaultSize, doc: "size of charts: width, or width x height", needs: []string{"chart"}},
+	{name: "scale", initial: "1", doc: "pixels of a PNG for each unit of its size, such as 2 for sharp screens", needs: []string{"chart"}},
 	{name: "theme", initial: themes[0], words: func(string) []string { return themes }, doc: "colours of charts: light, dark, or auto: as the viewer of an SVG prefers", needs: []string{"chart"}},
 	{name: "html", doc: "write a report with tables and charts to this file, which needs no other"},
 	{name: "x", initial: picture.UsualX, words: anyField, doc: "field along the x axis of lines and heatmap", needs: []string{"chart", "html"}},
 	{name: "y", initial: picture.UsualY, words: anyField, doc: "field that lines and heatmap show", needs: []string{"chart", "html"}},
 	{name: "by", initial: picture.UsualBy, words: anyField, doc: "field of which each value has a line, or a row of a heatmap", needs: []string{"chart", "html"}},
-	{name: "out", doc: writeOutDoc, docs: map[string]string{"validate requests": "file for the figures of all runs",
+	{name: "out", doc: writeOutDoc, docs: map[string]string{"validate requests": "file for the figures of all runs", "validate golden": "file for the answers of this version",
+		"estimate": manyOutDoc, "simulate": manyOutDoc, "comm": manyOutDoc, "sweep show": manyOutDoc,
 		"plan": "file of the ranked deployments and the frontier, by its name: " + strings.Join(planForms(), ", ")}},
 	{name: "requests-out", doc: "CSV file of all requests; of simulate Parquet where its name ends in .parquet", docs: map[string]string{"bench": "file of all requests: CSV, Parquet where its name ends in .parquet, or with .jsonl in its name JSON lines with the times of all chunks"}},
 	{name: "output-file", doc: "append the result to this file, as one line of JSON with the keys of sglang.bench_serving"},
@@ -74,6 +79,7 @@ var outputFlags = []outputFlag{
 		needs: []string{"output", "out", "requests-out", "timeline-out", "steps-out", "trace-out", "op-details", "xlsx", "chart", "html"}},
 	{name: "scenario", doc: "write a scenario file instead, for throughline scenario"},
 	{name: "category", doc: "start every row of the tables with its category"},
+	{name: "resume", doc: "keep the runs that are done in the folder of the results, so that the same command, started again, continues after an interruption"},
 	{name: "long", doc: "write one table with a row per run instead of three with a column per run"},
 	{name: "format", words: func(string) []string { return formatNames() }, doc: "forms of the tables: " + strings.Join(formatNames(), ", ") + " (default wide)"},
 	{name: "gzip", doc: "compress the tables (.csv.gz, .jsonl.gz)"},
@@ -83,7 +89,13 @@ var outputFlags = []outputFlag{
 	{name: "launch-for", words: func(string) []string { return launchEngines() }, doc: "engine to launch it with, in place of the one of the row; all: every one"},
 	{name: "launch-format", initial: launchFormats[0], words: func(string) []string { return launchFormats },
 		doc: "commands: the arguments below the tables; sh: nothing but a script that starts all servers and the router; json: the same as data; matrix: a file for throughline matrix that measures the ranked rows of one node"},
+	{name: "listen", initial: "127.0.0.1:8080", doc: "address and port to listen on; port 0: any that is free"},
+	{name: "tls-cert", doc: "file of the certificate, for addresses of other machines"},
+	{name: "tls-key", doc: "file of its key"},
+	{name: "insecure", doc: "let other machines ask without encryption"},
+	{name: "hostname", doc: "names by which browsers may call the page, besides those of this machine"},
 	{name: "watch", doc: "answer again whenever an input file changes, until Ctrl-C"},
+	{name: "add", doc: "files of models and systems that questions to a server may name, by their names with or without the folder; may be repeated"},
 	{name: "measured", needs: []string{"xlsx"}},
 	{name: "simulate", needs: []string{"xlsx"}},
 	{name: "timeline-every", needs: []string{"timeline-out"}}, // these three are settings, documented in their table

@@ -64,11 +64,12 @@ func newPlan(s Streams) *cobra.Command {
 			if o.view.help() {
 				return o.view.listFields(s)
 			}
-			launching, wrong := o.launch.check(o.json)
-			plans, err := throughline.NewPlans(o.flags.words(), o.flags.checked(o.refuse))
-			showRemarks(s, plans.Remarks)
-			if err := document.Join(err, wrong); err != nil {
-				return question.Once(err)
+			if several, err := o.curve().several(cmd, s); several {
+				return err
+			}
+			launching, plans, err := o.prepare(s)
+			if err != nil {
+				return err
 			}
 			if err := o.search(cmd.Context(), s, plans.Plans); err != nil {
 				return err
@@ -93,6 +94,22 @@ func newPlan(s Streams) *cobra.Command {
 	return cmd
 }
 
+// prepare reads the question and reports all problems.
+func (o *planOptions) prepare(s Streams) (advice.Launching, *throughline.Plans, error) {
+	launching, wrong := o.launch.check(o.json)
+	plans, err := throughline.NewPlans(o.flags.words(), o.flags.checked(o.refuse))
+	showRemarks(s, plans.Remarks)
+	if err := document.Join(err, wrong); err != nil {
+		return launching, nil, question.Once(err)
+	}
+	return launching, plans, nil
+}
+
+// curve is how several questions are answered.
+func (o *planOptions) curve() *curve {
+	return &curve{flags: o.flags, json: o.json, view: o.view, out: &o.out, charts: &o.charts, single: []string{"launch", "launch-for", "launch-format", "explain-rejected", "watch"}}
+}
+
 // refuse reports problems of the output flags.
 func (o *planOptions) refuse(reads []string) (err error) {
 	o.sheet, err = o.charts.plan(reads, nil, &o.out)
@@ -102,7 +119,7 @@ func (o *planOptions) refuse(reads []string) (err error) {
 // search runs the search, under a progress bar on a terminal.
 func (o *planOptions) search(ctx context.Context, s Streams, p *advice.Plans) error {
 	bar := newProgress(s.watched, 0)
-	p.Options.Progress = bar.add
+	p.Options.Progress, p.Options.Phase = bar.add, bar.enter
 	err := p.Search(ctx)
 	bar.finish()
 	if errors.Is(err, context.Canceled) {

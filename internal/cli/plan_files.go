@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -10,10 +9,8 @@ import (
 	"strings"
 
 	"throughline/internal/advice"
-	"throughline/internal/document"
-	"throughline/internal/rawdata"
 	"throughline/internal/report"
-	"throughline/internal/result"
+	"throughline/internal/sentence"
 	"throughline/internal/workbook"
 )
 
@@ -45,52 +42,9 @@ func planFile(ctx context.Context, name string, p *advice.Plans) ([]report.File,
 	case strings.HasSuffix(name, planJSON):
 		return []report.File{{Name: name, Write: func(w io.Writer) error { return report.WriteObject(w, report.AdviceJSON(p)) }}}, nil
 	}
-	var runs []*result.Record
-	for _, from := range []struct {
-		name string
-		list []advice.Candidate
-	}{{"rank", p.Ranked}, {"frontier", p.Frontier}} {
-		for i := range from.list {
-			c := &from.list[i]
-			r := c.Record
-			r.Number, r.Limits, r.Remark = len(runs), p.Loaded.Limits(), strings.TrimSuffix(fmt.Sprintf("%s %d; %s", from.name, 1+i, r.Remark), "; ")
-			row, err := rawdata.Of(ctx, &c.Deployment, c.Load, &c.Prediction, nil)
-			if err != nil {
-				return nil, err
-			}
-			r.Raw = row
-			runs = append(runs, &r)
-		}
+	runs, err := workbook.PlanRecords(ctx, p)
+	if err != nil {
+		return nil, err
 	}
-	return []report.File{{Name: name, Write: func(w io.Writer) error { return writeRecords(w, name, runs) }}}, nil
-}
-
-// writeRecords writes records in the form that a file name implies.
-func writeRecords(w io.Writer, name string, runs []*result.Record) error {
-	plain := strings.TrimSuffix(name, ".gz")
-	if strings.HasSuffix(plain, ".xlsx") {
-		book, err := workbook.New()
-		if err != nil {
-			return err
-		}
-		defer book.Close()
-		for _, r := range runs {
-			if err := book.Add(r); err != nil {
-				return err
-			}
-		}
-		return book.Write(w)
-	}
-	for _, f := range report.Formats {
-		if !strings.HasSuffix(plain, filepath.Ext(f.File)) {
-			continue
-		}
-		sink := f.New(w)
-		var errs []error
-		for _, r := range runs {
-			errs = append(errs, sink.Add(r))
-		}
-		return errors.Join(append(errs, sink.Close())...)
-	}
-	return document.Join(fmt.Errorf("%s says no form", name))
+	return []report.File{{Name: name, Write: func(w io.Writer) error { return workbook.WriteRecords(w, name, sentence.Plan(p), runs) }}}, nil
 }

@@ -22,9 +22,6 @@ func (f *pointFiles) all() []*output { return []*output{&f.trace, &f.ops} }
 
 func (f *pointFiles) any() bool { return f.trace.name != "" || f.ops.name != "" }
 
-// check refuses to overwrite inputs.
-func (f *pointFiles) check(inputs []string) error { return checkOutputs(inputs, f.all()...) }
-
 func (f *pointFiles) of(a *point.Answer) (files []report.File) {
 	if f.trace.name != "" {
 		files = append(files, report.File{Name: f.trace.name, Write: func(w io.Writer) error {

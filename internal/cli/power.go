@@ -11,6 +11,7 @@ import (
 	"throughline/hardware"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/validate"
@@ -44,9 +45,9 @@ limits and kinds of loads that a fit has not seen. -o writes the system with the
 			if err != nil {
 				return err
 			}
-			f, err := csvfile.Open(args[0])
+			f, err := csvfile.Open(files.Machine, args[0])
 			if err != nil {
-				return document.Unreadable(args[0], err)
+				return document.Unreadable(files.Machine, args[0], err)
 			}
 			defer f.Close()
 			fit, err := fitPower(cmd.Context(), s, args[0], f, sys, q)

@@ -16,6 +16,7 @@ type progress struct {
 	start time.Time
 
 	mu    sync.Mutex
+	phase string // what is going on; may be empty
 	done  int
 	shown time.Time // when the line was last drawn; zero: never
 }
@@ -38,7 +39,7 @@ func (p *progress) tick() {
 		return
 	}
 	p.shown = now
-	fmt.Fprint(p.w, "\r", progressLine(p.done, p.total, now.Sub(p.start)), "\x1b[K")
+	fmt.Fprint(p.w, "\r", progressLine(p.phase, p.done, p.total, now.Sub(p.start)), "\x1b[K")
 }
 
 // add counts new parts and finished ones.
@@ -51,10 +52,21 @@ func (p *progress) add(parts, done int) {
 	}
 }
 
-// progressLine shows a bar, the share done, and the time left at the speed so far.
-func progressLine(done, total int, elapsed time.Duration) string {
+// enter names what is going on.
+func (p *progress) enter(phase string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.phase = phase
+}
+
+// progressLine shows a bar and how many parts of a phase are done. What has a known end also shows
+// the share, and the time left at the speed so far; it never claims to be done.
+func progressLine(phase string, done, total int, elapsed time.Duration) string {
+	if phase != "" {
+		return fmt.Sprintf("%s, %d of at least %d done, %v", phase, done, total, elapsed.Round(time.Second))
+	}
 	const width = 30
-	share := float64(done) / float64(total)
+	share := min(float64(done)/float64(total), 0.99)
 	full := int(share * width)
 	left := time.Duration(float64(elapsed) * (1 - share) / share).Round(time.Second)
 	return fmt.Sprintf("[%s%s] %3.0f%%  %v left", strings.Repeat("=", full), strings.Repeat(" ", width-full), 100*share, left)

@@ -43,6 +43,32 @@ func TestReadmeErrors(t *testing.T) {
 	}
 }
 
+// TestReadmeQuotes: the table of errors is that of docs/validation.md, and both READMEs have its figures.
+func TestReadmeQuotes(t *testing.T) {
+	page := string(readFile(t, "../../docs/validation.md"))
+	figure := regexp.MustCompile(`\d[\d.,]*%?`)
+	var figures [2][]string
+	for i, name := range readmes {
+		rows := 0
+		for line := range strings.Lines(string(readFile(t, filepath.Join("../..", name)))) {
+			if !strings.HasPrefix(line, "| ") || !strings.Contains(line, "%") {
+				continue
+			}
+			rows++
+			figures[i] = append(figures[i], figure.FindAllString(line, -1)...)
+			if i == 0 && !strings.Contains(page, line) {
+				t.Errorf("docs/validation.md has no row %s", line)
+			}
+		}
+		if rows == 0 {
+			t.Errorf("%s has no table of errors", name)
+		}
+	}
+	if !slices.Equal(figures[0], figures[1]) {
+		t.Errorf("%q and %q", figures[0], figures[1])
+	}
+}
+
 // TestReadme: what the READMEs show is what the program prints, and their other commands work.
 func TestReadme(t *testing.T) {
 	notRacing(t)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 
 	"throughline/assume"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/jobfile"
 	"throughline/internal/page"
 	"throughline/internal/picture"
@@ -21,6 +21,7 @@ import (
 	"throughline/internal/rawdata"
 	"throughline/internal/report"
 	"throughline/internal/result"
+	"throughline/internal/scan"
 	"throughline/internal/sweep"
 )
 
@@ -35,9 +36,12 @@ type runOptions struct {
 	ops        bool
 	xlsx       output
 	explain    bool
+	resume     bool
+	asked      *scan.Request
 	view       viewOptions
 	charts     charts
-	x, y, by   string // fields of charts
+	x, y, by   string   // fields of charts
+	axes       []string // numbers of files that runs differ in
 	pictures   []*picture.Runs
 	sheets     []*sheet
 }
@@ -74,8 +78,7 @@ or as measured (--measured).
 The terminal shows a short table; of more than 40 runs, the best of each model on each
 system, and how many there are.
 
-Exit codes: 0 done; 1 no run has a plan; 2 the input has problems, nothing was
-written; 3 the results could not be written.`,
+` + exitHelp(),
 		Example: `  throughline run -c configs/reference_sample.json
   throughline run -c scan.json --category --gzip
   throughline run -c scan.json --long --gzip
@@ -83,6 +86,7 @@ written; 3 the results could not be written.`,
   throughline run -c scan.json --op-details --xlsx scan.xlsx
   throughline run -c scan.json --columns TTFT,TPOT,request_per_second_per_npu
   throughline run -c scan.json --explain-rejected
+  throughline run -c scan.json --vary sys.mem1.GBps=x0.5:x2:5 -o out --resume
   throughline run -c scan.json --json | jq '.[0].decoder_best["decoder_throughput(token/s)"]'`,
 		Args: onlyFlags("config"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -95,11 +99,11 @@ written; 3 the results could not be written.`,
 	o.flags = addSettings(cmd, question.Run)
 	addOutputs(cmd, "run", o.charts.with("run", map[string]any{
 		"json": &o.json, "wide": &o.view.wide, "columns": &o.view.columns, "output": &o.output,
-		"category": &o.categories, "long": &o.long, "format": &o.formats, "gzip": &o.gzip, "explain-rejected": &o.explain,
+		"category": &o.categories, "long": &o.long, "format": &o.formats, "gzip": &o.gzip, "explain-rejected": &o.explain, "resume": &o.resume,
 		"op-details": &o.ops, "xlsx": &o.xlsx, "html": &o.charts.html, "x": &o.x, "y": &o.y, "by": &o.by}))
 	addWatch(cmd, "run", s, func() []string {
 		q, _ := o.flags.read() // its problems are reported by the answer
-		return watchable(append(jobfile.Files(q.Config), q.Measured))
+		return watchable(append(jobfile.Files(files.Machine, q.Config), q.Measured))
 	})
 	return cmd
 }
@@ -119,9 +123,6 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	}
 	progress := newProgress(s.watched, parts)
 	defer progress.finish()
-	// A run leaves half a megabyte of garbage and keeps next to nothing: by default two thirds of
-	// the time would go into collection.
-	defer debug.SetGCPercent(debug.SetGCPercent(200))
 	options := sweep.Options{
 		Jobs: q.Workers(), Thorough: o.explain, Ops: o.ops, Raw: o.xlsx.name != "", Simulate: q.Simulated, Tick: progress.tick,
 	}
@@ -144,10 +145,10 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 		if o.charts.html.name != "" {
 			all.Add(r)
 		}
+		table.Add(r)
 		if o.json {
 			return array.Add(r)
 		}
-		table.Add(r)
 		return nil
 	}
 	for i, job := range jobs {
@@ -163,7 +164,8 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 		}
 	}
 	progress.finish()
-	if err := book.write(ctx, s, o.xlsx.name); err != nil {
+	all.Answer = table.Answer()
+	if err := book.write(ctx, s, o.xlsx.name, all.Answer); err != nil {
 		return systemError{err}
 	}
 	if err := writeAll(ctx, s, o.charts.page(all.Page)); err != nil {
@@ -198,14 +200,23 @@ func (o *runOptions) prepare(s Streams, q *question.Question) (*report.Runs, []*
 	as, err := assume.Parse(q.Assume)
 	table, noTable := report.NewRuns(o.view.of(s))
 	raw, noBook := o.checkWorkbook(q.Measured)
-	if err := document.Join(o.checkFormats(), ofFlag("assume", err), noTable, noBook); err != nil {
+	if err := document.Join(o.checkFormats(), o.checkResume(), ofFlag("assume", err), noTable, noBook); err != nil {
 		return nil, nil, nil, err
 	}
-	jobs, warnings, err := jobfile.Load(q.Config, as)
+	jobs, warnings, err := jobfile.Load(files.Machine, q.Config, as)
 	warn(s, warnings)
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	points, err := scan.OfRun(files.Machine, q)
+	if err == nil && points != nil {
+		err = sweep.Vary(jobs, points)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	o.axes, o.asked = jobs[0].Axes(), scan.RequestOfRun(q)
+	table.Differ(o.axes)
 	errs := []error{o.prepareCharts(q, jobs)}
 	for _, job := range jobs {
 		if job.Planned() && !job.Served() {
@@ -228,6 +239,9 @@ func (o *runOptions) prepare(s Streams, q *question.Question) (*report.Runs, []*
 func (o *runOptions) prepareCharts(q *question.Question, jobs []*jobfile.Job) error {
 	var errs []error
 	axis := func(flag, field string) *result.Field {
+		if slices.Contains(o.axes, field) {
+			return result.AxisField(field)
+		}
 		list, err := report.FieldsOf(flag, field)
 		if err != nil {
 			errs = append(errs, err)
@@ -239,7 +253,7 @@ func (o *runOptions) prepareCharts(q *question.Question, jobs []*jobfile.Job) er
 	if info, err := os.Stat(o.output.name); err == nil && !info.IsDir() || o.charts.given() && drawable(o.output.name) {
 		errs = append(errs, fmt.Errorf("-o names the folder of the results, and %s is a file; --chart KIND=FILE names the file of a chart", o.output.name))
 	}
-	inputs := append(jobfile.Files(q.Config), q.Measured)
+	inputs := append(jobfile.Files(files.Machine, q.Config), q.Measured)
 	for _, job := range jobs {
 		sheet, err := o.charts.plan(inputs, func(kind string) string {
 			return filepath.Join(o.folder(job), job.Mode+"_"+kind+".svg")
@@ -252,6 +266,14 @@ func (o *runOptions) prepareCharts(q *question.Question, jobs []*jobfile.Job) er
 		errs = append(errs, fmt.Errorf("--chart: the file has %d sections, and each has charts; leave out the names of files", len(jobs)))
 	}
 	return question.Once(document.Join(errs...))
+}
+
+// checkResume refuses what the parts of an interrupted run do not hold.
+func (o *runOptions) checkResume() error {
+	if o.resume && o.ops {
+		return ofFlag("resume", errors.New("operators are not kept between starts; leave out --op-details, and ask for those of single runs by throughline explain"))
+	}
+	return nil
 }
 
 // tooWide warns of a table too wide for spreadsheets: a column per run, and one or two that name

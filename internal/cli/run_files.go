@@ -50,10 +50,14 @@ func (o *runOptions) wide() bool { return slices.Contains(o.formats, wideFormat)
 
 // optionalCategories lists the requested optional categories.
 func (o *runOptions) optionalCategories() []result.Category {
+	var out []result.Category
 	if o.ops {
-		return []result.Category{result.OpDetails}
+		out = append(out, result.OpDetails)
 	}
-	return nil
+	for _, name := range o.axes {
+		out = append(out, result.Axis(name))
+	}
+	return out
 }
 
 // folder returns where the results of a job go.
@@ -82,14 +86,21 @@ type emitting func(emit func(*result.Record) error) error
 // appear when complete.
 func (o *runOptions) section(ctx context.Context, s Streams, job *jobfile.Job, options sweep.Options, show func(*result.Record) error) error {
 	var sweeping error
+	done := func() error { return nil } // with the parts of the runs
 	wide := report.NewWide(o.optionalCategories()...)
 	var all emitting = func(emit func(*result.Record) error) error {
-		sweeping = sweep.Run(ctx, job, options, func(r *result.Record) error {
+		each := func(r *result.Record) error {
 			if o.wide() {
 				wide.Add(r)
 			}
 			return failed(errors.Join(o.writeOps(ctx, job, r), emit(r), show(r)))
-		})
+		}
+		if o.resume {
+			done, sweeping = sweep.Resume(ctx, job, options, o.asked, o.partFolder(job), each)
+			sweeping = stored(sweeping)
+		} else {
+			sweeping = sweep.Run(ctx, job, options, each)
+		}
 		return sweeping
 	}
 	if o.ops {
@@ -125,7 +136,7 @@ func (o *runOptions) section(ctx context.Context, s Streams, job *jobfile.Job, o
 	if o.ops {
 		fmt.Fprintf(s.Err, "wrote %d tables of operators in %s\n", job.Len(), o.opFolder(job))
 	}
-	return nil
+	return failed(done())
 }
 
 // streamed returns a sweep that also writes a file.
@@ -140,6 +151,11 @@ func (o *runOptions) streamed(ctx context.Context, name string, f report.Format,
 			return sink.Close()
 		}})
 	}
+}
+
+// partFolder is where the runs that are done are kept until the tables are written.
+func (o *runOptions) partFolder(job *jobfile.Job) string {
+	return filepath.Join(o.folder(job), job.Mode+"_parts")
 }
 
 func (o *runOptions) opFolder(job *jobfile.Job) string {

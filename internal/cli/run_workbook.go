@@ -8,6 +8,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/rawdata"
 	"throughline/internal/report"
 	"throughline/internal/result"
@@ -30,9 +31,9 @@ func (o *runOptions) checkWorkbook(measured string) (rows []rawdata.Row, err err
 }
 
 func readRaw(name string) ([]rawdata.Row, error) {
-	f, err := csvfile.Open(name)
+	f, err := csvfile.Open(files.Machine, name)
 	if err != nil {
-		return nil, document.Unreadable(name, err)
+		return nil, document.Unreadable(files.Machine, name, err)
 	}
 	defer f.Close()
 	return rawdata.Read(f, name)
@@ -67,10 +68,11 @@ func (b book) add(r *result.Record) error {
 	return b.Add(r)
 }
 
-func (b book) write(ctx context.Context, s Streams, name string) error {
+func (b book) write(ctx context.Context, s Streams, name string, answer []string) error {
 	if b.Workbook == nil {
 		return nil
 	}
+	b.Answer = answer
 	for _, row := range b.measured {
 		if err := b.AddRaw(row); err != nil {
 			return err

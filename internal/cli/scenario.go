@@ -8,6 +8,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/scenario"
 	"throughline/internal/table"
@@ -89,7 +90,7 @@ func headOf(q *scenario.Question) string {
 
 // readMeasured reads the table of measured runs.
 func readMeasured(q *scenario.Question, rows []scenario.Row, name string) ([]scenario.Compared, error) {
-	f, err := csvfile.Open(name)
+	f, err := csvfile.Open(files.Machine, name)
 	if err != nil {
 		return nil, errors.New(document.Reason(err))
 	}
@@ -106,11 +107,11 @@ func runnerOf(q *scenario.Question) string {
 }
 
 func readScenario(s Streams, name string) (*scenario.Question, error) {
-	src, err := document.ReadFile(name)
+	src, err := document.ReadFile(files.Machine, name)
 	if err != nil {
-		return nil, document.Unreadable(name, err)
+		return nil, document.Unreadable(files.Machine, name, err)
 	}
-	q, warnings, err := scenario.Read(name, src)
+	q, warnings, err := scenario.Read(files.Machine, name, src)
 	warn(s, warnings)
 	return q, err
 }

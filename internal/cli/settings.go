@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"throughline"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/question"
 )
 
@@ -34,7 +36,7 @@ func (f *settingFlag) String() string { return f.text }
 // Set replaces a value; lists are appended to.
 func (f *settingFlag) Set(text string) error {
 	if f.times++; f.times > 1 && f.List != "" && strings.TrimSpace(text) != "" {
-		text = f.text + "," + text
+		text = f.text + cmp.Or(f.Joint, ",") + text
 	}
 	f.text = text
 	return nil
@@ -89,13 +91,13 @@ func (s *settings) words() map[string]string {
 
 // read returns the question that the flags ask, and all their problems.
 func (s *settings) read() (question.Question, error) {
-	a := question.NewQuery(s.of, s.words())
+	a := question.NewQuery(files.Machine, s.of, s.words())
 	return a.Question, document.Join(emptyOutputs(s.flags), a.Wrong)
 }
 
 // fixed returns the question about one deployment.
 func (s *settings) fixed() *question.Query {
-	a := question.NewFixedQuery(s.of, s.words())
+	a := question.NewFixedQuery(files.Machine, s.of, s.words())
 	s.checked(nil)(a)
 	return a
 }
@@ -109,7 +111,7 @@ func (s *settings) checked(refuse func(reads []string) error) throughline.Option
 
 // note reports flags that have no effect beside the others.
 func (s *settings) note(to Streams, l *question.Loaded) {
-	showRemarks(to, question.NewQuery(s.of, s.words()).Ineffective(l))
+	showRemarks(to, question.NewQuery(files.Machine, s.of, s.words()).Ineffective(l))
 }
 
 // showRemarks prints remarks, with settings as flags.

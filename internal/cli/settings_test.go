@@ -217,7 +217,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"explain", "--until", "tp"}, "tpot=\n:2\n"},
 		{[]string{"explain", "--system", "H200", "--seek", "mem1.G"}, "mem1.GiB\nmem1.GBps\n:4\n"},
 		{[]string{"explain", "--seek", "mem1.G"}, "mem1.GiB\nmem1.GBps\n:4\n"},
-		{[]string{"plan", "--columns", "TTFT,tpot"}, "TTFT,TPOT\nTTFT,TPOT_limit\nTTFT,TPOT_confidence\nTTFT,TPOT_error_band\nTTFT,TPOT_low\nTTFT,TPOT_high\nTTFT,tpot_mean_ms\nTTFT,tpot_p50_ms\nTTFT,tpot_p95_ms\nTTFT,tpot_p99_ms\nTTFT,tpot_p99_low_ms\nTTFT,tpot_p99_high_ms\n:6\n"},
+		{[]string{"plan", "--columns", "TTFT,tpot"}, "TTFT,TPOT\nTTFT,TPOT_limit\nTTFT,TPOT_confidence\nTTFT,TPOT_error_band\nTTFT,TPOT_low\nTTFT,TPOT_high\nTTFT,TPOT_narrowed_band\nTTFT,tpot_mean_ms\nTTFT,tpot_p50_ms\nTTFT,tpot_p95_ms\nTTFT,tpot_p99_ms\nTTFT,tpot_p99_low_ms\nTTFT,tpot_p99_high_ms\n:6\n"},
 		{[]string{"explain", "--chart", "ro"}, "roofline\n:6\n"},
 		{[]string{"run", "--chart", "lines,he"}, "lines,heatmap\n:6\n"},
 		{[]string{"run", "--theme", "d"}, "dark\n:4\n"},

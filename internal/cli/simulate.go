@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,10 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline"
+	"throughline/internal/document"
+	"throughline/internal/page"
 	"throughline/internal/picture"
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/report"
+	"throughline/internal/sentence"
 	"throughline/serving/simulate"
 )
 
@@ -20,7 +24,7 @@ type simulateOptions struct {
 	flags                              *settings
 	json                               bool
 	requestsOut, timelineOut, stepsOut output
-	traceOut                           output
+	traceOut, out                      output
 	charts                             charts
 	sheet                              *sheet
 }
@@ -41,14 +45,16 @@ Requests come at a rate (--rate), from clients that wait for their answers
 --osl. --from plan.json#1 takes the first row of what throughline plan --json wrote, with
 its clients.
 
-Exit codes: 0 done; 1 no rate holds the limits; 2 the input has problems; 3 the results
-could not be written.`,
+` + exitHelp(),
 		Example: `  throughline simulate --model Llama-3.1-8B --system H100_SXM --dp 8 --rate 40 --isl 512 --osl 512 --num-prompts 2000
   throughline simulate --model Llama-3.1-8B --system H200 --engine sglang --max-concurrency 16 --num-prompts 64 --json
   throughline simulate --model Llama-3.1-8B --system H200 --rate 20 --num-prompts 100 --trace-out run.json
   throughline simulate --model Llama-3.1-8B --system H200 --max-rate --ttft p99:2s --tpot p95:50ms --isl 512 --osl 64 --num-prompts 500`,
 		Args: onlyFlags(""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if several, err := o.curve().several(cmd, s); several {
+				return err
+			}
 			sim, err := throughline.NewSimulation(o.flags.words(), o.flags.checked(o.refuse))
 			showRemarks(s, sim.Remarks)
 			if err != nil {
@@ -63,24 +69,47 @@ could not be written.`,
 				if err != nil {
 					return err
 				}
-				return write(s.data, string(text))
+				return cmp.Or(write(s.data, string(text)), held(result.Seen()))
 			}
-			return write(s.Out, result.Block()+viewOptions{}.of(s).Wrap(strings.Join(result.Notes(), "\n")+"\n")+sparks(result, s.Bars, s.Width))
+			v := viewOptions{}.of(s)
+			text := sentence.Text(v, sentence.Load(loaded(sim.Simulation, result))) + "\n" + v.Wrap(report.DeploymentTitle(&sim.Deployment, false)) + "\n"
+			return cmp.Or(write(s.Out, text+result.Block()+v.Wrap(strings.Join(result.Notes(), "\n")+"\n")+sparks(result, s.Bars, s.Width)), held(result.Seen()))
 		},
 	}
 	o.add(cmd)
 	return cmd
 }
 
+// loaded is a run as sentences need it.
+func loaded(sim *point.Simulation, r *simulate.Result) *sentence.Loaded {
+	return &sentence.Loaded{Deployment: &sim.Deployment, Trusted: sim.Trusted, Seen: r.Seen(), Run: r}
+}
+
+// held sets the exit code where limits were asked for and do not hold.
+func held(seen *simulate.Seen) error {
+	if seen.Limited() && !seen.Holds() {
+		return exitError{exitLimits}
+	}
+	return nil
+}
+
+// curve is how several questions are answered.
+func (o *simulateOptions) curve() *curve {
+	return &curve{flags: o.flags, json: o.json, out: &o.out, charts: &o.charts, single: []string{"requests-out", "timeline-out", "steps-out", "trace-out"}}
+}
+
 func (o *simulateOptions) add(cmd *cobra.Command) {
 	o.flags = addSettings(cmd, question.Simulate)
 	addOutputs(cmd, "simulate", o.charts.with("simulate", map[string]any{"json": &o.json,
-		"requests-out": &o.requestsOut, "timeline-out": &o.timelineOut, "steps-out": &o.stepsOut, "trace-out": &o.traceOut}))
+		"requests-out": &o.requestsOut, "timeline-out": &o.timelineOut, "steps-out": &o.stepsOut, "trace-out": &o.traceOut, "out": &o.out, "html": &o.charts.html}))
 }
 
 // refuse finds outputs that would replace an input or another output.
 func (o *simulateOptions) refuse(reads []string) (err error) {
-	o.sheet, err = o.charts.plan(reads, nil, &o.requestsOut, &o.timelineOut, &o.stepsOut, &o.traceOut)
+	o.sheet, err = o.charts.plan(reads, nil, &o.requestsOut, &o.timelineOut, &o.stepsOut, &o.traceOut, &o.out)
+	if o.out.name != "" {
+		err = document.Join(err, ofFlag("out", errors.New("is the table of several questions: give a setting several values, like --rate 1,2,4,8")))
+	}
 	return err
 }
 
@@ -99,5 +128,8 @@ func (o *simulateOptions) run(ctx context.Context, s Streams, sim *point.Simulat
 		return nil, err
 	}
 	showRemarks(s, sim.After(got))
+	if err := writeAll(ctx, s, o.charts.page(func() *page.Page { return page.Simulated(loaded(sim, got)) })); err != nil {
+		return nil, err
+	}
 	return got, drawSome(ctx, s, o.sheet, picture.LoadKinds, picture.Load{Title: report.DeploymentTitle(&sim.Deployment, false), Result: got})
 }

@@ -22,7 +22,7 @@ func (o *simulateOptions) written(ctx context.Context, s Streams, sim *point.Sim
 		result, failed = sim.Run(ctx, options)
 		return failed
 	}
-	if o.charts.given() || s.Bars != table.NoBars {
+	if o.charts.given() || o.charts.html.name != "" || s.Bars != table.NoBars {
 		options.Every = drawnEvery
 	}
 	if o.timelineOut.name != "" {

@@ -34,8 +34,14 @@ func TestSimulateBlock(t *testing.T) {
 		"---------------Inter-Token Latency----------------", "Mean ITL (ms):", "Median ITL (ms):", "P90 ITL (ms):", "P95 ITL (ms):", "P99 ITL (ms):", "Max ITL (ms):",
 		"==================================================",
 	}
+	answer, block, _ := strings.Cut(out, "\n\n====")
+	for _, part := range []string{"vLLM on 1 × H200 answers 100 requests", "p99 TTFT is", "p99 TPOT", "Llama-3.1-8B (bf16) on 1 × H200"} {
+		if !strings.Contains(answer, part) {
+			t.Errorf("%q is not told first: %s", part, answer)
+		}
+	}
 	var got []string
-	for line := range strings.Lines(out) {
+	for line := range strings.Lines("====" + block) {
 		line = strings.TrimSuffix(line, "\n")
 		if line == "" {
 			continue

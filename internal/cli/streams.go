@@ -34,6 +34,7 @@ type Streams struct {
 	// watched is the unwrapped standard error, for progress lines.
 	watched  io.Writer
 	terminal bool
+	painted  bool // it shows bold text and colours
 	// linger asks for additional time to end after a signal.
 	linger func(time.Duration)
 }
@@ -50,8 +51,28 @@ func guarded(s Streams) (Streams, *sink, *sink) {
 	if g.terminal = isTerminal(s.Out); g.terminal {
 		g.data = g.Out
 		g.Bars = barsOf(os.Getenv)
+		if g.painted = paints(os.Getenv); g.painted {
+			g.Out = &cleaner{w: painter{out}}
+		}
 	}
 	return g, out, err
+}
+
+// paints reports whether a terminal may be sent colours: https://no-color.org.
+func paints(env func(string) string) bool {
+	return env("NO_COLOR") == "" && env("TERM") != "" && env("TERM") != "dumb"
+}
+
+// painter translates marks of bold text, and gives ✓ and ✗ their colours.
+type painter struct{ w io.Writer }
+
+var paint = strings.NewReplacer(table.BoldOn, "\x1b[1m", table.BoldOff, "\x1b[22m", "✓", "\x1b[32m✓\x1b[39m", "✗", "\x1b[31m✗\x1b[39m")
+
+func (p painter) Write(text []byte) (int, error) {
+	if _, err := paint.WriteString(p.w, string(text)); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }
 
 func isTerminal(w io.Writer) bool {
@@ -97,7 +118,7 @@ func (o *viewOptions) help() bool {
 func (o *viewOptions) listFields(s Streams) error { return failed(report.WriteFields(s.Out, o.of(s))) }
 
 func (o viewOptions) of(s Streams) table.View {
-	v := table.View{Width: s.Width, Columns: o.columns, All: " (--wide shows all)", Bars: s.Bars, Markdown: o.markdown}
+	v := table.View{Width: s.Width, Columns: o.columns, All: " (--wide shows all)", Bars: s.Bars, Markdown: o.markdown, Bold: s.painted && !o.markdown}
 	if o.wide || o.markdown {
 		v.Width = 0
 	}

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"throughline/internal/sentence"
+	"throughline/internal/table"
 )
 
 // TestCleaner: what steers a terminal is replaced, what is shown stays, wherever the text is cut.
@@ -106,5 +109,29 @@ func TestInterruptedWhileNoOneReads(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("still waits for its reader")
+	}
+}
+
+// TestPainted: answers are bold and marks have colours where a terminal shows them, and NO_COLOR is obeyed.
+func TestPainted(t *testing.T) {
+	for env, want := range map[string]bool{"TERM=xterm": true, "TERM=dumb": false, "": false, "TERM=xterm NO_COLOR=1": false} {
+		if got := paints(func(name string) string {
+			for pair := range strings.FieldsSeq(env) {
+				if key, value, _ := strings.Cut(pair, "="); key == name {
+					return value
+				}
+			}
+			return ""
+		}); got != want {
+			t.Errorf("%q: painted %v", env, got)
+		}
+	}
+	var b strings.Builder
+	text := sentence.Text(table.View{Bold: true}, []string{"✓ it holds"})
+	if n, err := (&cleaner{w: painter{&b}}).Write([]byte(text)); n != len(text) || err != nil || b.String() != "\x1b[1m\x1b[32m✓\x1b[39m it holds\x1b[22m\n" {
+		t.Errorf("%d %v %q", n, err, b.String())
+	}
+	if plain := sentence.Text(table.View{}, []string{"✓ it holds"}); strings.ContainsAny(plain, table.BoldOn+table.BoldOff) {
+		t.Errorf("%q", plain)
 	}
 }

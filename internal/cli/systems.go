@@ -6,7 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/hardware"
+	"throughline/internal/catalogue"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/table"
@@ -54,7 +56,7 @@ func newSystemsShow(s Streams) *cobra.Command {
 
 // readSystem reads the system that a flag names and prints its warnings.
 func readSystem(s Streams, ref string) (sys *hardware.System, src []byte, err error) {
-	f, err := question.Find("system", ref, hardware.Catalogue, "")
+	f, err := question.Find("system", ref, hardware.Catalogue, catalogue.Places{In: files.Machine})
 	if err != nil {
 		return nil, nil, err
 	}

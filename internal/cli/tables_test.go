@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -25,6 +26,10 @@ func cellsOf(row string) (out []string) {
 
 // cellNumber is the number in a cell, such as "−3.1%", "±16%" or "1,501".
 func cellNumber(cell string) (float64, bool) {
+	if factor, ok := strings.CutPrefix(cell, "×÷"); ok { // of a band, whose upper end is as far in percent
+		v, err := strconv.ParseFloat(factor, 64)
+		return 100 * (v - 1), err == nil
+	}
 	v, err := strconv.ParseFloat(strings.NewReplacer("−", "-", "±", "", "%", "", ",", "").Replace(cell), 64)
 	return v, err == nil
 }
@@ -66,6 +71,93 @@ func drawTable(t *testing.T, table string, columns []string, title string) []byt
 		t.Fatal(err)
 	}
 	return out.Bytes()
+}
+
+// quotedTable is a table whose cells are those of a table elsewhere: the page, its columns, one for
+// each column but the first, and its rows, one for each row; "-" is none of them.
+var quotedTable = regexp.MustCompile(`<!-- quoted from (\S+): ([^:\n]*): ([^\n]*) -->\n((?:\|[^\n]*\n)+)`)
+
+// quotedNumber is what of a cell is quoted.
+var quotedNumber = regexp.MustCompile(`(?:[±+−-]|×÷)?\d[\d,]*(?:\.\d+)?%?`)
+
+// TestQuotedTables: tables that quote others show what those have.
+func TestQuotedTables(t *testing.T) {
+	for _, name := range []string{"README.md", "README.zh-CN.md", "docs/validation.md"} {
+		file := filepath.Join("../..", name)
+		was := string(readFile(t, file))
+		got := quotedTable.ReplaceAllStringFunc(was, func(block string) string {
+			m := quotedTable.FindStringSubmatch(block)
+			return strings.TrimSuffix(block, m[4]) + quote(t, name, m[1], strings.Split(m[2], "; "), strings.Split(m[3], "; "), m[4])
+		})
+		if got == was && quotedTable.MatchString(was) {
+			continue
+		}
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			t.Errorf("%s: tables differ from those that they quote; run with -update and look at the difference", name)
+		}
+	}
+}
+
+// quote fills the cells of a table with those of another.
+func quote(t *testing.T, name, page string, columns, keys []string, table string) string {
+	t.Helper()
+	lines := slices.Collect(strings.Lines(table))
+	if len(lines) != len(keys)+2 {
+		t.Fatalf("%s: %d rows quote %d of %s", name, len(lines)-2, len(keys), page)
+	}
+	source := string(readFile(t, filepath.Join("../..", page)))
+	for i, key := range keys {
+		if key == "-" {
+			continue
+		}
+		header, row := rowOf(source, columns, key)
+		if row == nil {
+			t.Fatalf("%s: %s has no row %q with columns %q", name, page, key, columns)
+		}
+		cells := cellsOf(lines[i+2])
+		for place, column := range columns {
+			if column == "-" {
+				continue
+			}
+			value := row[slices.Index(header, column)]
+			if _, err := strconv.Atoi(value); err == nil {
+				value = fourDigits.ReplaceAllString(value, "$1,$2")
+			}
+			cells[place+1] = strings.Replace(cells[place+1], quotedNumber.FindString(cells[place+1]), strings.ReplaceAll(value, "-", "−"), 1)
+		}
+		lines[i+2] = strings.ReplaceAll("| "+strings.Join(cells, " | ")+" |\n", "|  |", "| |")
+	}
+	return strings.Join(lines, "")
+}
+
+// fourDigits end a number that gets a comma.
+var fourDigits = regexp.MustCompile(`(\d)(\d{3})$`)
+
+// rowOf is a row of the first table with all columns: that with a cell, or beginning with cells, of a key.
+func rowOf(page string, columns []string, key string) (header, row []string) {
+	key, which, numbered := strings.Cut(key, "#")
+	nth := 1
+	if numbered {
+		nth, _ = strconv.Atoi(which)
+	}
+	for line := range strings.Lines(page) {
+		switch cells := cellsOf(line); {
+		case !strings.HasPrefix(line, "|"):
+			header = nil
+		case header == nil:
+			header = cells
+		case slices.ContainsFunc(columns, func(c string) bool { return c != "-" && !slices.Contains(header, c) }):
+		case slices.Contains(cells, key) || strings.HasPrefix(strings.Join(cells, ", "), key+", "):
+			if nth--; nth == 0 {
+				return header, cells
+			}
+		}
+	}
+	return nil, nil
 }
 
 var (

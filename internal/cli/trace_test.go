@@ -64,6 +64,10 @@ func readTrace(t *testing.T, name string) []traced {
 					t.Errorf("%s of %s is %v", k, e.Name, v)
 				}
 			}
+		case "s", "t", "f": // an arrow from a request to a step of its own
+			if e.Ts == nil || !threads[key] {
+				t.Fatalf("%+v: no time, or a thread without a name", e)
+			}
 		default:
 			t.Fatalf("%q is no phase of an event that is written here", e.Ph)
 		}
@@ -110,6 +114,29 @@ func stepTimes(t *testing.T, printed string) map[string]float64 {
 	return map[string]float64{"prefill": answer.Prefill.Step, "decode": answer.Decode.Step}
 }
 
+// checkMemory: the memory of every process is counted from its step's start on, until it ends.
+func checkMemory(t *testing.T, flags string, events []traced) {
+	t.Helper()
+	held := map[int][]float64{}
+	processes := 0
+	for _, e := range events {
+		if e.Name == "process_name" {
+			processes++
+		}
+		if e.Ph == "C" && e.Name == "memory GiB" {
+			held[*e.Pid] = append(held[*e.Pid], e.Args["weights"].(float64)+e.Args["working space"].(float64)+e.Args["KV cache"].(float64))
+		}
+	}
+	if len(held) != processes {
+		t.Errorf("%s: the memory of %d of %d processes is counted", flags, len(held), processes)
+	}
+	for pid, gib := range held {
+		if len(gib) != 2 || !(gib[0] > 1) || gib[1] != 0 {
+			t.Errorf("%s: process %d holds %v GiB", flags, pid, gib)
+		}
+	}
+}
+
 // TestTraceOfSteps: the timeline of a step is as long as the step; lanes, stages and micro-batches have their places.
 func TestTraceOfSteps(t *testing.T) {
 	notRacing(t)
@@ -125,11 +152,15 @@ func TestTraceOfSteps(t *testing.T) {
 		args := append([]string{"estimate", "--json", "--trace-out", "trace.json"}, strings.Fields(flags)...)
 		steps := stepTimes(t, call(t, args...))
 		events := readTrace(t, "trace.json")
+		checkMemory(t, flags, events)
 		for phase, step := range steps {
 			of := map[int]bool{}
 			seen := map[string]bool{}
-			end := 0.0
+			start, end := math.Inf(1), 0.0
 			for _, e := range events {
+				if e.Ph == "X" && !(*e.Dur > 0) {
+					t.Fatalf("%s: %s takes no time", flags, e.Name)
+				}
 				if e.Name == "process_name" && strings.Contains(e.Args["name"].(string), phase+" step") {
 					of[*e.Pid] = true
 				}
@@ -137,11 +168,14 @@ func TestTraceOfSteps(t *testing.T) {
 					seen[e.Args["name"].(string)] = true
 				}
 				if e.Ph == "X" && of[*e.Pid] && e.Cat != "handover" {
-					end = max(end, *e.Ts+*e.Dur)
+					start, end = min(start, *e.Ts), max(end, *e.Ts+*e.Dur)
 				}
 			}
-			if math.Abs(end/1e3-step) > 1e-5*step {
-				t.Errorf("%s: the %s ends after %v ms, the step takes %v", flags, phase, end/1e3, step)
+			if math.Abs((end-start)/1e3-step) > 1e-5*step {
+				t.Errorf("%s: the %s takes %v ms, the step %v", flags, phase, (end-start)/1e3, step)
+			}
+			if before := steps["prefill"]; phase == "decode" && start/1e3 < before*(1-1e-5) {
+				t.Errorf("%s: the decode starts after %v ms, in the prefill of %v", flags, start/1e3, before)
 			}
 			for _, name := range threads {
 				if !seen[name] {
@@ -183,6 +217,43 @@ func TestTraceOfSimulation(t *testing.T) {
 	call(t, "simulate", "--model", "Llama-3.1-8B", "--system", "H200", "--dp", "2", "--rate", "40", "--num-prompts", "200", "--isl", "256", "--osl", "64", "--trace-out", "trace.json")
 	if string(readFile(t, "trace.json")) != before {
 		t.Error("two traces of one run differ")
+	}
+}
+
+// TestTraceCountsWatts: the mean of the watts in a trace is that of the answer, also while a server waits.
+func TestTraceCountsWatts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, flags := range []string{"--rate 3 --dp 2", "--rate 40", "--rate 8 --tp 2 --pp 2"} {
+		var said struct {
+			Watts    float64 `json:"watts_per_gpu"`
+			Duration float64
+		}
+		args := append(strings.Fields("simulate --json --model Llama-3.1-8B --system H200 --num-prompts 100 --isl 256 --osl 64 --trace-out trace.json"), strings.Fields(flags)...)
+		if err := json.Unmarshal([]byte(call(t, args...)), &said); err != nil {
+			t.Fatal(err)
+		}
+		of := map[int][]traced{}
+		end := 0.0
+		for _, e := range readTrace(t, "trace.json") {
+			if e.Ph == "C" && e.Name == "watts per GPU" {
+				of[*e.Pid] = append(of[*e.Pid], e)
+				end = max(end, *e.Ts)
+			}
+		}
+		mean := 0.0
+		for _, list := range of {
+			slices.SortStableFunc(list, func(a, b traced) int { return cmp.Compare(*a.Ts, *b.Ts) })
+			for i, e := range list {
+				until := end
+				if i+1 < len(list) {
+					until = *list[i+1].Ts
+				}
+				mean += e.Args["W"].(float64) * (until - *e.Ts) / (end - *list[0].Ts) / float64(len(of))
+			}
+		}
+		if len(of) == 0 || math.Abs(mean/said.Watts-1) > 0.01 {
+			t.Errorf("%s: %g W in the traces of %d servers, %g W in the answer", flags, mean, len(of), said.Watts)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/picture"
 	"throughline/internal/question"
 	"throughline/internal/report"
@@ -21,7 +22,7 @@ import (
 
 func newValidate(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "validate ops|forward|steps|serving|published|requests|power|energy FILE|DIR",
+		Use:   "validate ops|forward|steps|serving|published|requests|power|energy|golden FILE|DIR",
 		Short: "Compare predictions with measurements",
 		Long: `Validate predicts every row of a table of measurements. It prints the mean, median and
 worst error by group and, by what predictions rest on, how often their bands hold the
@@ -41,14 +42,15 @@ median error with its sign.
   requests   recorded runs of an engine, every request and step of them, in a folder
   power      time and energy of kernels and forward passes under power limits: kind, dtype,
              params, flops, bytes, time_us, joules, limit_w
-  energy     joules per output token of serving runs whose batches were kept full`,
+  energy     joules per output token of serving runs whose batches were kept full
+  golden     answers of an earlier version, and what has moved them since`,
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for i := range validations {
 		cmd.AddCommand(newValidateTable(s, &validations[i]))
 	}
-	cmd.AddCommand(newValidateRequests(s))
+	cmd.AddCommand(newValidateRequests(s), newValidateGolden(s))
 	return cmd
 }
 
@@ -84,14 +86,12 @@ Sequences and tokens are those of the busiest data-parallel rank; sequences shar
 tokens of a row evenly. --out writes the table with predicted_ms, error_percent and, for
 a row that cannot be predicted, its reason.`},
 	{name: "serving", files: "FILE.csv|RESULTS.jsonl", short: "Predict measured serving runs",
-		example: "serving.csv --out predicted.csv\n  throughline validate serving serving.csv --by-simulation",
+		example: "serving.csv --out predicted.csv",
 		unit:    "ms", of: question.Serving, predict: validate.Serving, runs: true,
 		long: `Serving predicts the mean time to first token (TTFT) and time per output token (TPOT) of
 every row of a table of serving runs: aggregated (mode agg), or with separate prefill and
 decode servers (disagg). Percentiles (ttft_p99_ms, ...), times of whole requests and
-rates are predicted where a row has them. Means are those of the closed form, with
---by-simulation those of a simulation of all requests; percentiles, and runs at a request
-rate, always are simulated. Columns:
+rates are predicted where a row has them, all by a simulation of the requests. Columns:
 
   model, system, engine (vllm, sglang, trtllm; none: the best; vllm@0.9: an earlier
   version), weights (none: as published), mode, isl, osl, lengths, concurrency or rate,
@@ -101,7 +101,9 @@ rate, always are simulated. Columns:
 
 All clients start at once. Each sends a request, waits for its end and sends the next, ten
 in all where num_prompts does not say. Lengths are fixed unless the column lengths or
---lengths says how they are spread. A row or figure that cannot be predicted has a reason.
+--lengths says how they are spread. TTFT is that of a benchmark on a server that has just
+started (ttft_kind cold), or, of requests at a rate, of one that has been serving
+(steady). A row or figure that cannot be predicted has a reason.
 
 Result files of throughline bench, matrix, sglang.bench_serving, vLLM's bench serve,
 aiperf, genai-perf and InferenceX are read as well; --deployment says what they are of.
@@ -241,11 +243,11 @@ func (v *validation) open(name string, others ...string) (io.ReadCloser, error) 
 	}
 	v.table = name
 	if v.runs {
-		return runs.Open(name)
+		return runs.Open(files.Machine, name)
 	}
-	f, err := csvfile.Open(name)
+	f, err := csvfile.Open(files.Machine, name)
 	if err != nil {
-		return nil, document.Unreadable(name, err)
+		return nil, document.Unreadable(files.Machine, name, err)
 	}
 	return f, nil
 }

@@ -38,7 +38,10 @@ func TestValidation(t *testing.T) {
 	}
 	t.Chdir("../..")
 	mine := t.TempDir() + "/mine.json"
-	call(t, "calibrate", "--system", "H200", "--measurements", "measure/H200/ops.csv", "--sustained", "0.96", "-o", mine)
+	call(t, "calibrate", "--system", "H200", "--measurements", "measure/H200/ops.csv", "-o", mine)
+	powered := filepath.Join(filepath.Dir(mine), "mine_power.json")
+	call(t, "calibrate", "power", "measure/H200_power/power.csv", "--system", mine, "-o", powered)
+	files := strings.NewReplacer("mine.json", mine, "mine_power.json", powered)
 	pages, tables := evidencePages(t)
 	if tables < fewestTables {
 		t.Errorf("the pages have %d tables, fewer than %d", tables, fewestTables)
@@ -48,7 +51,7 @@ func TestValidation(t *testing.T) {
 		for _, page := range pages {
 			for _, block := range page.blocks {
 				line := block[1]
-				args := strings.Fields(strings.ReplaceAll(line, "mine.json", mine))
+				args := strings.Fields(files.Replace(line))
 				// The table, or the folder of tables: what no flag is named.
 				table := slices.IndexFunc(args[2:], func(a string) bool { return !strings.HasPrefix(a, "-") })
 				if _, err := os.Stat(args[2+table]); err != nil {

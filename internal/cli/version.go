@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -10,20 +10,31 @@ import (
 )
 
 func newVersion(s Streams) *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of the program",
-		Args:  onlyFlags(""),
+	asJSON := false
+	c := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version of the program",
+		Example: "  throughline version --json",
+		Args:    onlyFlags(""),
 		RunE: func(*cobra.Command, []string) error {
-			return write(s.Out, versionLine())
+			if !asJSON {
+				return write(s.Out, versionLine())
+			}
+			b, err := json.MarshalIndent(version.This(), "", "  ")
+			if err != nil {
+				return err
+			}
+			return write(s.data, string(b)+"\n")
 		},
 	}
+	addOutputs(c, "version", map[string]any{"json": &asJSON})
+	return c
 }
 
 func versionLine() string {
-	revision := version.Revision()
-	if revision != "" {
-		revision = " (" + revision[:min(12, len(revision))] + ")"
+	b := version.This()
+	if b.Revision != "" {
+		b.Revision = " (" + b.Revision[:min(12, len(b.Revision))] + ")"
 	}
-	return fmt.Sprintf("throughline %s%s %s\n", version.Number, revision, runtime.Version())
+	return fmt.Sprintf("throughline %s%s %s\n", b.Version, b.Revision, b.Go)
 }

@@ -79,7 +79,7 @@ func commandsOfWidths(t *testing.T) [][]string {
 	llama := []string{"--model", "Llama-3.1-8B", "--system", "H200"}
 	and := func(command []string, more ...string) []string { return append(slices.Clone(command), more...) }
 	out := [][]string{
-		{"validate", "--help"}, {"check", "../../configs/reference_sample.json", "../../internal/cli/../../configs/../configs/reference_sample.json"}, {"models"}, {"models", "show", "DeepSeek-V3"}, {"models", "show", "Qwen3-Next-80B-A3B"}, {"models", "show", "DeepSeek-V4"}, {"systems"},
+		{"validate", "--help"}, {"sweep", "--help"}, {"sweep", "run", "--help"}, {"check", "../../configs/reference_sample.json", "../../internal/cli/../../configs/../configs/reference_sample.json"}, {"models"}, {"models", "show", "DeepSeek-V3"}, {"models", "show", "Qwen3-Next-80B-A3B"}, {"models", "show", "DeepSeek-V4"}, {"systems"},
 		{"run", "-c", "../../configs/split_and_fusion.json", "-o", filepath.Join(dir, "runs")},
 		{"run", "-c", "../../configs/split_and_fusion.json", "-o", filepath.Join(dir, "rejected"), "--explain-rejected"},
 		{"run", "-c", "../../configs/reference_sample.json", "-o", filepath.Join(dir, "physical"), "--assume", "physical"},
@@ -98,6 +98,7 @@ func commandsOfWidths(t *testing.T) [][]string {
 		and([]string{"explain", "--dp", "16", "--batch", "64", "--seek", "mem1.GBps", "--until", "tpot=40ms"}, deepseek...),
 		and([]string{"explain", "--dp", "2", "--pp", "8", "--batch", "64", "--drafts", "1", "--tpot", "100"}, deepseek...),
 		and([]string{"simulate", "--rate", "5", "--isl", "256", "--osl", "64", "--num-prompts", "300", "--ttft", "p99:2s"}, llama...),
+		{"mcp"}, {"web", "--listen", "0.0.0.0:0"}, // refused
 		and([]string{"emulate", "--fault", "die:replica=7,after=1s", "--fault", "eror:0.1"}, llama...), // which ends at once
 		and([]string{"simulate", "--rate", "500", "--isl", "256", "--osl", "64", "--num-prompts", "300"}, llama...),
 		and([]string{"simulate", "--prefill-plan", "tp1", "--decode-plan", "tp2", "--num-prompts", "64", "--isl", "256", "--osl", "64", "--prefix-cache"}, llama...),
@@ -163,8 +164,8 @@ var exponent = regexp.MustCompile(`[0-9]e\+[0-9]`)
 // attention to.
 func missing(t *testing.T, args []string, width int, out string) {
 	t.Helper()
-	columns := map[string][]string{"plan": {"plan", "TTFT ms", "TPOT ms", "tokens/s/GPU"}, "run": {"plan", "latency ms", "per card"}}[args[0]]
-	if slices.Contains(args, "--price") {
+	columns := map[string][]string{"plan": {"plan", "TTFT", "TPOT", "tokens/s/GPU"}, "run": {"plan", "latency", "per GPU"}}[args[0]]
+	if slices.Contains(args, "--price") && width > 80 { // there the first sentences say it
 		columns = append(columns, "$/M tokens")
 	}
 	if slices.Contains(args, "--columns") {
@@ -214,7 +215,7 @@ func fits(t *testing.T, width int, args []string) {
 	if exponent.MatchString(out+errs) && args[0] != "systems" {
 		t.Errorf("%v prints %s", args, exponent.FindString(out+errs))
 	}
-	if strings.Contains(out, "--wide shows all") {
+	if width == 80 && strings.Contains(out, "--wide shows all") {
 		wide, errs, _ := printed(width, append(slices.Clone(args), "--wide")...)
 		if pipe, _, _ := printed(0, args...); wide != pipe || strings.Contains(wide, "not shown") {
 			t.Errorf("%v --wide is not what a pipe gets: %s", args, errs)
@@ -228,7 +229,8 @@ func fits(t *testing.T, width int, args []string) {
 // --columns shows the fields that it names, with or without their unit.
 func TestColumns(t *testing.T) {
 	out := shownAt(t, 0, "run", "-c", "../../configs/reference_sample.json", "-o", t.TempDir(), "--columns", "model_name,TPOT,decoder_bound_by")
-	header, _, _ := strings.Cut(strings.SplitAfterN(out, "\n", 2)[1], "\n")
+	_, below, _ := strings.Cut(out, "┐\n")
+	header, _, _ := strings.Cut(below, "\n")
 	if strings.Join(strings.Fields(strings.ReplaceAll(header, "│", "")), " ") != "run model_name TPOT(s) decoder_bound_by" {
 		t.Errorf("printed\n%s", out)
 	}

@@ -8,8 +8,9 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"os"
 	"strings"
+
+	"throughline/internal/files"
 )
 
 // Limits of what is read.
@@ -31,8 +32,8 @@ var Kept = Limits{Row: 1 << 20, Cell: 1 << 16, Cells: 1 << 14, Rows: 2_000_000, 
 const unpacked = 16 << 30
 
 // Open opens a file; one whose name ends in ".gz" is unpacked.
-func Open(name string) (io.ReadCloser, error) {
-	f, err := os.Open(name)
+func Open(in *files.Door, name string) (io.ReadCloser, error) {
+	f, err := in.Open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"throughline/internal/files"
 )
 
 // endless gives the same bytes for ever, as a device does.
@@ -116,7 +118,7 @@ func TestOpen(t *testing.T) {
 		if err := os.WriteFile(name, content, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		f, err := Open(name)
+		f, err := Open(files.Machine, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +131,7 @@ func TestOpen(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("a,b\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(bad); err == nil {
+	if _, err := Open(files.Machine, bad); err == nil {
 		t.Error("unpacked what is not packed")
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +18,8 @@ import (
 	"throughline/internal/catalogue"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/files"
+	"throughline/internal/question"
 	"throughline/number"
 )
 
@@ -58,12 +59,27 @@ type side struct {
 
 // Of compares two references: FILE.json#ROW of a plan, a system by name or file, or a file of
 // results, with #ROW a row of a table.
-func Of(a, b string) (*Difference, error) {
-	one, errA := read(a)
-	other, errB := read(b)
+func Of(in *files.Door, a, b string) (*Difference, error) {
+	one, errA := read(in, a)
+	other, errB := read(in, b)
 	if err := document.Join(errA, errB); err != nil {
 		return nil, err
 	}
+	return between(one, other)
+}
+
+// Deployed compares two deployments, each with its name.
+func Deployed(a string, x *question.Question, b string, y *question.Question) (*Difference, error) {
+	one, errA := deployed(a, x, 0)
+	other, errB := deployed(b, y, 0)
+	if err := document.Join(errA, errB); err != nil {
+		return nil, err
+	}
+	return between(one, other)
+}
+
+func between(one, other *side) (*Difference, error) {
+	a, b := one.name, other.name
 	if one.kind != other.kind {
 		return nil, fmt.Errorf("%s is %s and %s is %s: compare two of a kind", a, one.kind, b, other.kind)
 	}
@@ -87,25 +103,25 @@ const (
 )
 
 // read resolves a reference.
-func read(ref string) (*side, error) {
+func read(in *files.Door, ref string) (*side, error) {
 	name, row, given := strings.Cut(ref, "#")
 	plain := strings.TrimSuffix(name, ".gz")
-	_, missing := os.Stat(name)
+	_, missing := in.Stat(name)
 	switch {
 	case missing == nil && strings.HasSuffix(plain, ".csv"):
-		return readTable(ref, name, row)
+		return readTable(in, ref, name, row)
 	case missing == nil && strings.HasSuffix(plain, ".jsonl"):
-		return readLines(ref, name, row)
+		return readLines(in, ref, name, row)
 	case missing == nil && strings.HasSuffix(plain, ".json"):
-		return readJSON(ref, name, row, given)
+		return readJSON(in, ref, name, row, given)
 	case given && errors.Is(missing, fs.ErrNotExist):
-		return nil, document.Unreadable(name, missing)
+		return nil, document.Unreadable(in, name, missing)
 	}
-	return readSystem(ref)
+	return readSystem(in, ref)
 }
 
-func readSystem(ref string) (*side, error) {
-	f, err := hardware.Catalogue.Locate(ref, catalogue.Places{})
+func readSystem(in *files.Door, ref string) (*side, error) {
+	f, err := hardware.Catalogue.Locate(ref, catalogue.Places{In: in})
 	if err != nil {
 		return nil, fmt.Errorf("%s is no row of a plan (plan.json#2), no file of results (.json, .csv) and no system: %w", ref, err)
 	}
@@ -126,10 +142,10 @@ func readSystem(ref string) (*side, error) {
 }
 
 // readJSON reads a row of a plan, a system, or any other object.
-func readJSON(ref, name, row string, given bool) (*side, error) {
-	src, err := document.ReadFile(name)
+func readJSON(in *files.Door, ref, name, row string, given bool) (*side, error) {
+	src, err := document.ReadFile(in, name)
 	if err != nil {
-		return nil, document.Unreadable(name, err)
+		return nil, document.Unreadable(in, name, err)
 	}
 	var doc any
 	if err := json.Unmarshal(src, &doc); err != nil {
@@ -138,11 +154,11 @@ func readJSON(ref, name, row string, given bool) (*side, error) {
 	object, _ := doc.(map[string]any)
 	switch {
 	case object["ranked"] != nil && object["question"] != nil:
-		return readPlan(ref, name, cmp.Or(row, "1"))
+		return readPlan(in, ref, name, cmp.Or(row, "1"))
 	case given:
 		return nil, fmt.Errorf("%s: not the JSON that throughline plan writes, whose rows have numbers", name)
 	case object["mem1"] != nil:
-		return readSystem(ref)
+		return readSystem(in, ref)
 	}
 	s := &side{name: ref, kind: aFile}
 	s.flatten("", doc)
@@ -190,14 +206,14 @@ func rowNumber(text string) (n int, ok bool) {
 
 // readTable reads a table, with its rows keyed by their first cells, or one of its rows, keyed by
 // columns.
-func readTable(ref, name, row string) (*side, error) {
+func readTable(in *files.Door, ref, name, row string) (*side, error) {
 	at, ok := rowNumber(row)
 	if !ok {
 		return nil, fmt.Errorf("%s: no row %q of a table: give its number, from 1", name, row)
 	}
-	f, err := csvfile.Open(name)
+	f, err := csvfile.Open(in, name)
 	if err != nil {
-		return nil, document.Unreadable(name, err)
+		return nil, document.Unreadable(in, name, err)
 	}
 	defer f.Close()
 	r := csvfile.NewReader(f, csvfile.Streamed)
@@ -242,14 +258,14 @@ func readTable(ref, name, row string) (*side, error) {
 }
 
 // readLines reads a file with a JSON object on each line, or one of them by its number.
-func readLines(ref, name, row string) (*side, error) {
+func readLines(in *files.Door, ref, name, row string) (*side, error) {
 	at, ok := rowNumber(row)
 	if !ok {
 		return nil, fmt.Errorf("%s: no line %q: give its number, from 1", name, row)
 	}
-	f, err := csvfile.Open(name)
+	f, err := csvfile.Open(in, name)
 	if err != nil {
-		return nil, document.Unreadable(name, err)
+		return nil, document.Unreadable(in, name, err)
 	}
 	defer f.Close()
 	s, n := &side{name: ref, kind: aFile}, 0
@@ -385,5 +401,5 @@ func Percent(change any) string {
 	case math.Abs(c) >= 10:
 		return fmt.Sprintf("×%s", number.Plain(1+c, 3))
 	}
-	return fmt.Sprintf("%+.1f%%", 100*c)
+	return number.Signed(c, 1)
 }

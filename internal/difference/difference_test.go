@@ -11,6 +11,7 @@ import (
 
 	"throughline/engine"
 	"throughline/internal/advice"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/report"
 )
@@ -28,7 +29,7 @@ func find(t *testing.T, d *Difference, field string) *Row {
 
 // H100 and H200 have one die and another memory: 80 GB at 3.35 TB/s and 141 GB at 4.8.
 func TestSystems(t *testing.T) {
-	d, err := Of("H100_SXM", "H200")
+	d, err := Of(files.Machine, "H100_SXM", "H200")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,10 +65,10 @@ func TestFiles(t *testing.T) {
 	if err := os.WriteFile("broken.csv", []byte("run,tpot\nx,10\ny,\"20\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Of("broken.csv", "a.csv"); err == nil || !strings.Contains(err.Error(), "line 3") {
+	if _, err := Of(files.Machine, "broken.csv", "a.csv"); err == nil || !strings.Contains(err.Error(), "line 3") {
 		t.Errorf("a table that ends within quotes: %v", err)
 	}
-	d, err := Of("a.csv", "b.csv")
+	d, err := Of(files.Machine, "a.csv", "b.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,19 +81,19 @@ func TestFiles(t *testing.T) {
 	if d.Why[0] != "2 of 4 figures differ; the most in y.tpot: +50.0%." {
 		t.Errorf("%q", d.Why)
 	}
-	if d, err = Of("a.csv#1", "a.csv#2"); err != nil {
+	if d, err = Of(files.Machine, "a.csv#1", "a.csv#2"); err != nil {
 		t.Fatal(err)
 	}
 	if r := find(t, d, "tpot"); r.Change != 1. {
 		t.Errorf("%+v", r)
 	}
-	if d, err = Of("a.json", "b.json"); err != nil {
+	if d, err = Of(files.Machine, "a.json", "b.json"); err != nil {
 		t.Fatal(err)
 	}
 	if r := find(t, d, "runs[1].p99"); r.Change != 1. {
 		t.Errorf("%+v", r)
 	}
-	if d, err = Of("a.jsonl#1", "a.jsonl#2"); err != nil {
+	if d, err = Of(files.Machine, "a.jsonl#1", "a.jsonl#2"); err != nil {
 		t.Fatal(err)
 	}
 	if r := find(t, d, "tpot"); r.Change != 0.25 {
@@ -102,7 +103,7 @@ func TestFiles(t *testing.T) {
 		{"a.json", "H200", "compare two of a kind"}, {"a.csv#9", "a.csv#1", "no row 9; it has 2"}, {"no.json#1", "a.csv", "no.json"},
 		{"a.json#1", "a.json", "whose rows have numbers"}, {"H20O", "H200", "no system"},
 	} {
-		if _, err := Of(c.a, c.b); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Of(files.Machine, c.a, c.b); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: %v", c.a, c.b, err)
 		}
 	}
@@ -141,7 +142,7 @@ func planned(t *testing.T, input, output int) (string, *advice.Advice) {
 func TestRows(t *testing.T) {
 	file, got := planned(t, 2000, 200)
 	last := len(got.Ranked) - 1
-	d, err := Of(file+"#1", file+"#"+string(rune('1'+last)))
+	d, err := Of(files.Machine, file+"#1", file+"#"+string(rune('1'+last)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +186,7 @@ func TestRows(t *testing.T) {
 // and no GPU waits less than not at all. A row beside itself is the same.
 func TestStepsInCommon(t *testing.T) {
 	file, _ := planned(t, 8000, 10)
-	d, err := Of(file+"#1", file+"#1")
+	d, err := Of(files.Machine, file+"#1", file+"#1")
 	if err != nil {
 		t.Fatal(err)
 	}

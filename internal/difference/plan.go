@@ -13,6 +13,7 @@ import (
 	"throughline/estimate"
 	"throughline/internal/document"
 	"throughline/internal/explain"
+	"throughline/internal/files"
 	"throughline/internal/point"
 	"throughline/internal/profile"
 	"throughline/internal/question"
@@ -51,8 +52,9 @@ const idle = "waiting and spare"
 // shared is what prompts save in steps that decode anyway, where the rest is negative.
 const shared = "steps in common"
 
-func readPlan(ref, file, number string) (*side, error) {
+func readPlan(in *files.Door, ref, file, number string) (*side, error) {
 	q := question.DefaultOf(question.Explain)
+	q.In = in
 	if err := q.TakeRow(file+"#"+number, func(string) bool { return false }); err != nil {
 		var problems *document.Error
 		if errors.As(err, &problems) && len(problems.Problems) > 0 { // settings mean nothing here
@@ -60,16 +62,21 @@ func readPlan(ref, file, number string) (*side, error) {
 		}
 		return nil, err
 	}
-	answer, err := point.NewExaminer().Answer(&q)
+	gpus, err := gpusOf(in, file, number)
+	if err != nil {
+		return nil, err
+	}
+	return deployed(ref, &q, gpus)
+}
+
+// deployed estimates the deployment that a question fixes; gpus counts spare ones, too.
+func deployed(ref string, q *question.Question, gpus int) (*side, error) {
+	answer, err := point.NewExaminer().Answer(q)
 	if err != nil {
 		return nil, err
 	}
 	if answer.Seen == nil {
 		return nil, fmt.Errorf("%s: no client can be served: %s", ref, answer.Remark)
-	}
-	gpus, err := gpusOf(file, number)
-	if err != nil {
-		return nil, err
 	}
 	r := &planRow{answer: answer, gpus: max(gpus, answer.Deployment.Procs()), held: answer.Held / estimate.GiB}
 	output := float64(answer.Load.Lengths.Output)
@@ -94,10 +101,10 @@ func readPlan(ref, file, number string) (*side, error) {
 }
 
 // gpusOf returns the processors requested for a row.
-func gpusOf(file, number string) (int, error) {
-	src, err := document.ReadFile(file)
+func gpusOf(in *files.Door, file, number string) (int, error) {
+	src, err := document.ReadFile(in, file)
 	if err != nil {
-		return 0, document.Unreadable(file, err)
+		return 0, document.Unreadable(in, file, err)
 	}
 	var doc struct{ Ranked, Frontier []struct{ GPUs int } }
 	if err := json.Unmarshal(src, &doc); err != nil {
@@ -142,6 +149,12 @@ func (s *side) clients(r *planRow) {
 	add("tokens/s/user", 1/seen.TPOT)
 	add("tokens/s/GPU", r.perGPU)
 	add("memory GiB", r.held)
+	if e := r.answer.Energy; e != nil {
+		add("power limit W", e.Limit)
+		add("W per GPU", e.Watts)
+		add("J per output token", e.Output)
+		add("J per input token", e.Input)
+	}
 }
 
 // phase adds the time of a step by class of operators, and its memory.
@@ -231,7 +244,7 @@ func contributions(one, other *planRow) []cost {
 
 func signed(v float64) string {
 	if v < 0 {
-		return "-" + number.Plain(-v, 2)
+		return "−" + number.Plain(-v, 2)
 	}
 	return "+" + number.Plain(v, 2)
 }

@@ -3,6 +3,7 @@ package difference
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"throughline/internal/table"
 )
@@ -20,7 +21,7 @@ func (d *Difference) Table() *table.Table[*Row] { return table.Of(columns, d.Row
 
 // Text describes for people what differs, and why one is better.
 func (d *Difference) Text(v table.View) string {
-	out := v.Wrap(fmt.Sprintf("A: %s\nB: %s", d.A, d.B)) + "\n"
+	out := v.Wrap(strings.Join(d.Why, "\n")) + "\n\n" + v.Wrap(fmt.Sprintf("A: %s\nB: %s", d.A, d.B)) + "\n"
 	numbers := table.Table[*Row]{Columns: columns}
 	for i := range d.Rows {
 		r := &d.Rows[i]
@@ -35,10 +36,7 @@ func (d *Difference) Text(v table.View) string {
 	if numbers.Len() > 0 {
 		out += "\n" + numbers.Render(v) + "\n"
 	}
-	for _, why := range d.Why {
-		out += "\n" + v.Wrap(why)
-	}
-	return out + "\n"
+	return out
 }
 
 func isText(v any) bool { _, ok := v.(string); return ok }

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"throughline/internal/files"
 )
 
 // maxSize is far above any file that a person writes. A device or a model's
@@ -16,8 +17,8 @@ const maxSize = 64 << 20
 var errTooLarge = fmt.Errorf("is larger than %d MiB; this is no file of this program", maxSize>>20)
 
 // ReadFile reads a file of reasonable size.
-func ReadFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+func ReadFile(in *files.Door, path string) ([]byte, error) {
+	f, err := in.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -36,13 +37,13 @@ func ReadAll(r io.Reader) ([]byte, error) {
 
 // Unreadable turns the error of [ReadFile] into an [*Error]. If there is no
 // such file, it names the file nearby that was probably meant.
-func Unreadable(path string, err error) error {
+func Unreadable(in *files.Door, path string, err error) error {
 	message := Reason(err)
-	switch info, statErr := os.Stat(path); {
+	switch info, statErr := in.Stat(path); {
 	case statErr == nil && info.IsDir():
 		message = "is a folder; name a file in it"
 	case errors.Is(err, fs.ErrNotExist):
-		message = "there is no such file" + didYouMean(filepath.Base(path), filesIn(filepath.Dir(path)))
+		message = "there is no such file" + didYouMean(filepath.Base(path), filesIn(in, filepath.Dir(path)))
 	}
 	return &Error{[]Problem{{File: path, Message: message}}}
 }
@@ -57,8 +58,8 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-func filesIn(dir string) []string {
-	entries, err := os.ReadDir(dir)
+func filesIn(in *files.Door, dir string) []string {
+	entries, err := in.ReadDir(dir)
 	if err != nil {
 		return nil // only the hint is lost
 	}

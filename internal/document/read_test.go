@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"throughline/internal/files"
 )
 
 func TestReadFile(t *testing.T) {
@@ -19,7 +21,7 @@ func TestReadFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if src, err := ReadFile(config); err != nil || len(src) != 2 {
+	if src, err := ReadFile(files.Machine, config); err != nil || len(src) != 2 {
 		t.Errorf("ReadFile = %q, %v", src, err)
 	}
 	for path, want := range map[string]string{
@@ -29,12 +31,12 @@ func TestReadFile(t *testing.T) {
 		large:                                 `is larger than 64 MiB; this is no file of this program`,
 		filepath.Join(config, "x"):            `not a directory`,
 	} {
-		_, err := ReadFile(path)
+		_, err := ReadFile(files.Machine, path)
 		if err == nil {
 			t.Errorf("ReadFile(%s) succeeded", path)
 			continue
 		}
-		if got := Unreadable(path, err).Error(); !strings.HasSuffix(got, ": "+want) {
+		if got := Unreadable(files.Machine, path, err).Error(); !strings.HasSuffix(got, ": "+want) {
 			t.Errorf("problem %q, want %q", got, want)
 		}
 	}

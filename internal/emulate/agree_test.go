@@ -3,7 +3,6 @@ package emulate
 import (
 	"context"
 	"math"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -104,46 +103,6 @@ func TestAgrees(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestComesAtOnce: requests that come at once are told from those of clients that send the next when an answer has ended, and
-// from those that come by chance while others are under way.
-func TestComesAtOnce(t *testing.T) {
-	const each = 0.5 // seconds: no machine holds this test up for as long
-	e := &Emulator{Config: Config{Speed: 1, Simulation: simulate.Options{FrontEnd: deploy.FrontEnd{RequestSeconds: each}}}, streams: map[int]*stream{}}
-	come := func(n int) (out []bool) {
-		for range n {
-			e.last++
-			s := &stream{client: e.last}
-			out = append(out, e.comesAtOnce())
-			e.streams[s.client] = s
-		}
-		return out
-	}
-	end := func() {
-		for _, s := range e.streams {
-			e.remove(s)
-		}
-	}
-	check := func(what string, got []bool, want ...bool) {
-		t.Helper()
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %v, not %v", what, got, want)
-		}
-	}
-	check("the warm-up", come(1), false)
-	end()
-	time.Sleep(2 * atOnce)
-	check("clients that start after it", come(2), false, true)
-	time.Sleep(2 * atOnce)
-	check("one more, while the front end is busy", come(1), true)
-	end()
-	check("their next requests", come(3), false, false, false)
-	time.Sleep(2 * atOnce)
-	check("others, while these are under way", come(2), false, false)
-	end()
-	time.Sleep(successor + 10*time.Millisecond)
-	check("clients that start later", come(3), false, true, true)
 }
 
 // llama is Llama-3.1-8B on an H200 behind vLLM.

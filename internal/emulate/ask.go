@@ -17,7 +17,7 @@ func Ask(a *question.Query) (*Config, *deploy.Deployment, []question.Remark, err
 	n := a.Lengths()
 	var lengths error
 	if strings.HasPrefix(a.Distribution, "trace:") {
-		lengths = question.OfSetting("lengths", errors.New("of answers are fixed, uniform:R or lognormal:S here, not those of a trace"))
+		lengths = question.OfSetting("lengths", errors.New("of answers are fixed, uniform:R, lognormal:S or sharegpt here, not those of a trace"))
 	}
 	before := document.Join(a.Wrong, a.Check(question.Emulate))
 	if lengths != nil {

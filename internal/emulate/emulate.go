@@ -49,11 +49,6 @@ type Emulator struct {
 	met     metrics
 	late    float64 // most seconds that tokens came out late since it was last read
 	shut    bool
-
-	came  time.Time   // the latest request
-	ended []time.Time // ends of answers whose clients may send their next requests
-	burst bool        // requests come at once
-	taken time.Time   // when the front end has taken in the burst before the latest request
 }
 
 // Replicas is the number of servers of a deployment, over both pools.
@@ -249,7 +244,7 @@ func (e *Emulator) submit(q workload.Request, s *stream) error {
 		return errShut
 	}
 	e.last++
-	q.Client, q.Arrival, q.Burst = e.last, e.now(), e.comesAtOnce()
+	q.Client, q.Arrival = e.last, e.now()
 	s.client, s.arrival = q.Client, q.Arrival
 	before := e.live.Next()
 	if err := e.live.Submit(q); err != nil {
@@ -260,42 +255,6 @@ func (e *Emulator) submit(q workload.Request, s *stream) error {
 		e.rouse()
 	}
 	return nil
-}
-
-// What makes a burst: the first request finds an idle server, the second follows within a
-// millisecond, others while the front end takes in those before. Clients whose answers have just
-// ended do not belong to it: they send their next requests.
-const (
-	atOnce    = time.Millisecond
-	successor = 100 * time.Millisecond
-)
-
-// comesAtOnce reports whether a request belongs to the burst of the one before.
-func (e *Emulator) comesAtOnce() bool {
-	now := time.Now()
-	e.forget(now)
-	follows := len(e.ended) > 0
-	if follows {
-		e.ended = e.ended[1:]
-	}
-	near := now.Sub(e.came) <= atOnce || e.burst && now.Before(e.taken)
-	first := len(e.streams) == 0 && !near
-	e.burst = first || e.burst && near && !follows
-	e.came = now
-	switch {
-	case first:
-		e.taken = now
-	case e.burst:
-		e.taken = e.taken.Add(time.Duration(1e9 * e.Simulation.RequestSeconds / e.Speed))
-	}
-	return e.burst && !first
-}
-
-// forget drops ends that are too long ago to be followed by a request.
-func (e *Emulator) forget(now time.Time) {
-	for len(e.ended) > 0 && now.Sub(e.ended[0]) > successor {
-		e.ended = e.ended[1:]
-	}
 }
 
 func (e *Emulator) rouse() {
@@ -320,9 +279,6 @@ func (e *Emulator) leave(s *stream) {
 
 func (e *Emulator) remove(s *stream) {
 	delete(e.streams, s.client)
-	now := time.Now()
-	e.forget(now)
-	e.ended = append(e.ended, now)
 }
 
 // Callbacks of the simulation, which hold the lock.

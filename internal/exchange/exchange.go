@@ -20,9 +20,10 @@ type Question struct {
 	Tokens    []int // of one of them
 	System    *hardware.System
 	Model     *model.Model
-	Fabric    string  // network between nodes; empty: the default
-	Dispatch  float64 // bytes of an element on the way to the experts; 0: what the library sends
-	Combine   float64 // and back
+	Fabric    string   // network between nodes; empty: the default
+	Dispatch  float64  // bytes of an element on the way to the experts; 0: what the library sends
+	Combine   float64  // and back
+	Place     []string // on the axes, where several are asked
 }
 
 // Row is one answer, in seconds.
@@ -33,6 +34,7 @@ type Row struct {
 	Dispatch      Direction
 	Combine       Direction
 	Basis         cost.Level // what the times rest on
+	Place         []string   // that of the question
 }
 
 // Direction is the time one way: of the mean rank and the slowest, each with its standard deviation
@@ -64,7 +66,7 @@ func Rows(q *Question) ([]Row, error) {
 
 func (q *Question) row(l *collective.Library, ranks, tokens int) (Row, error) {
 	m := l.Mode(float64(tokens))
-	r := Row{Library: l.Name, Mode: m.Name, Ranks: ranks, Tokens: tokens, Basis: cost.Measured}
+	r := Row{Library: l.Name, Mode: m.Name, Ranks: ranks, Tokens: tokens, Basis: cost.Measured, Place: q.Place}
 	a, b := m.SpreadAt(float64(tokens))
 	for i, way := range []struct {
 		format *collective.Format
@@ -124,7 +126,7 @@ func (q *Question) seconds(l *collective.Library, m *collective.Mode, direction 
 	}
 	prec := plan.Precision{Comm: f.Element, Dispatch: f.Element, Combine: f.Element,
 		MatrixType: system.MatrixTypes()[0], AttentionType: system.MatrixTypes()[0], VectorType: system.VectorTypes()[0]}
-	p, err := cost.NewPricer(&system, &prec, &assume.Physical, op.Prefill)
+	p, err := cost.NewPricer(&system, &prec, &assume.Physical)
 	if err != nil {
 		return 0, cost.Estimated, err
 	}

@@ -15,7 +15,8 @@ import (
 // Explained is an answer with the reasons for its step times.
 type Explained struct {
 	*point.Answer
-	Why []*Explanation // by phase of the answer; nil: not explained
+	Why   []*Explanation // by phase of the answer; nil: not explained
+	Parts *Parts         // of what clients see; nil: none are served
 }
 
 // Ask explains the deployment of a question.
@@ -36,7 +37,10 @@ func Ask(a *question.Query) (*Explained, []question.Remark, error) {
 	if err := document.Join(append(errs, err)...); err != nil {
 		return nil, remarks, question.Once(err)
 	}
-	out := &Explained{answer, make([]*Explanation, len(answer.Phases))}
+	out := &Explained{Answer: answer, Why: make([]*Explanation, len(answer.Phases))}
+	if out.Parts, err = PartsOf(answer); err != nil {
+		return nil, remarks, err
+	}
 	for i := range answer.Phases {
 		phase := answer.Phases[i].Phase
 		if !slices.Contains(explained, phase) {
@@ -45,7 +49,7 @@ func Ask(a *question.Query) (*Explained, []question.Remark, error) {
 		if out.Why[i], err = Of(answer, i, a.Limits()); err != nil {
 			return nil, remarks, err
 		}
-		if goal != nil && goal.Suits(answer, phase) {
+		if goal != nil && !a.Replan && goal.Suits(answer, phase) {
 			if out.Why[i].Seek, err = Seek(answer, i, a.Seek, goal); err != nil {
 				return nil, remarks, err
 			}

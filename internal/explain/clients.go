@@ -75,14 +75,40 @@ func (c *subject) predictClients(d *deploy.Deployment, out *figures) error {
 		load.Clients = d.Clients() // another batch
 	}
 	out.free = p.Free(d, load.Lengths)
-	seen, err := p.Predict(d, load)
+	seen, err := p.Predict(d, load) // smooth, where a simulation would jump
 	var full *deploy.NoRoom
 	if errors.As(err, &full) {
 		out.ttft, out.tpot, out.tokens = math.Inf(1), math.Inf(1), 0
 		return nil
 	}
+	if err == nil {
+		err = c.scale(&seen)
+	}
 	out.setClients(&seen, &load)
 	return err
+}
+
+// scale changes what the closed form says as the simulation of the answer differs from it.
+func (c *subject) scale(seen *serving.Prediction) error {
+	if c.closed == nil {
+		d := &c.answer.Served
+		p, err := serving.NewPredictor(d)
+		if err != nil {
+			return err
+		}
+		closed, err := p.Predict(d, c.answer.Load)
+		if err != nil {
+			return err
+		}
+		c.closed = &closed
+	}
+	is := c.answer.Seen
+	seen.TTFT *= is.TTFT / c.closed.TTFT
+	seen.Requests *= is.Requests / c.closed.Requests
+	if is.TPOT > 0 {
+		seen.TPOT *= is.TPOT / c.closed.TPOT
+	}
+	return nil
 }
 
 // sizedClients returns TTFT and TPOT at another decode batch.

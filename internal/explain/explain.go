@@ -10,6 +10,7 @@ import (
 	"throughline/hardware"
 	"throughline/internal/point"
 	"throughline/plan"
+	"throughline/serving"
 	"throughline/workload"
 )
 
@@ -38,12 +39,22 @@ func Of(a *point.Answer, phase int, limits workload.Limits) (*Explanation, error
 	return x, nil
 }
 
+// Glance is an explanation without what takes many more evaluations: sensitivities and limits.
+func Glance(a *point.Answer, phase int) (*Explanation, error) {
+	c, err := newSubject(a, phase)
+	if err != nil {
+		return nil, err
+	}
+	return &Explanation{subject: c, Operators: c.Operators, Memory: c.memory(), Exchange: c.exchange()}, nil
+}
+
 // subject is the explained phase with evaluators for comparisons.
 type subject struct {
 	*point.Result
 	answer    *point.Answer
 	evaluator *estimate.Evaluator // of other batches
 	elsewhere *estimate.Evaluator // of the same problem on changed systems
+	closed    *serving.Prediction // of the answer; nil: not needed yet
 }
 
 func newSubject(a *point.Answer, phase int) (*subject, error) {

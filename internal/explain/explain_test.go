@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"throughline/estimate"
 	"throughline/hardware"
+	"throughline/internal/files"
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/op"
@@ -30,6 +32,14 @@ func plainH200(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var file map[string]any
+	if err := json.Unmarshal(src, &file); err != nil {
+		t.Fatal(err)
+	}
+	delete(file, "power") // by hand all steps run at the full clock
+	if src, err = json.Marshal(file); err != nil {
+		t.Fatal(err)
+	}
 	name := filepath.Join(t.TempDir(), "H200.json")
 	if err := os.WriteFile(name, src, 0o666); err != nil {
 		t.Fatal(err)
@@ -40,6 +50,7 @@ func plainH200(t *testing.T) string {
 func estimated(t *testing.T, phase op.Phase, change func(*question.Question)) *bare {
 	t.Helper()
 	p := question.Default()
+	p.In = files.Machine
 	p.Model, p.System = "llama_3_8b", plainH200(t)
 	if change != nil {
 		change(&p)
@@ -119,8 +130,8 @@ func TestOperatorsAddUp(t *testing.T) {
 				if ofPeak, ofBandwidth := o.Use(); ofPeak > 1 || ofBandwidth > 1 {
 					t.Errorf("%s: %s runs at %.2f of the peak, %.2f of the bandwidth", name, o.Name, ofPeak, ofBandwidth)
 				}
-				if (EngineOf(&o) == "network") == (len(o.Levels) == 0) && o.BoundBy() != "" {
-					t.Errorf("%s: %s on %s uses networks %v", name, o.Name, EngineOf(&o), o.Levels)
+				if (engineOf(&o) == "network") == (len(o.Levels) == 0) && o.BoundBy() != "" {
+					t.Errorf("%s: %s on %s uses networks %v", name, o.Name, engineOf(&o), o.Levels)
 				}
 			}
 			near(t, name+": stage", stage, r.Estimate.StageTime, 1e-9)
@@ -137,7 +148,7 @@ func TestOperatorByHand(t *testing.T) {
 		if o.Name != "down" {
 			continue
 		}
-		if o.M != 32 || o.N != 4096 || o.K != 14336 || o.Executions() != 32 || EngineOf(&o) != "cube" || o.BoundBy() != "memory" {
+		if o.M != 32 || o.N != 4096 || o.K != 14336 || o.Executions() != 32 || engineOf(&o) != "cube" || o.BoundBy() != "memory" {
 			t.Errorf("%+v", o)
 		}
 		bytes := 32.0 * (14336*4096*2 + 32*(14336+4096)*2)
@@ -259,6 +270,7 @@ func TestTurnByHand(t *testing.T) {
 	// What clients of an engine that takes no time see, by batch.
 	seen := func(batch int) *point.Answer {
 		p := question.Default()
+		p.In = files.Machine
 		p.Model, p.System, p.Engine, p.Batch = "llama_3_8b", plainH200(t), "none", batch
 		a, err := point.NewExaminer().Answer(&p)
 		if err != nil {
@@ -470,6 +482,7 @@ func TestGoals(t *testing.T) {
 // C = (W + K) / 0.9 + 2.5. With less nobody is served.
 func TestSeekMemory(t *testing.T) {
 	q := question.Default()
+	q.In = files.Machine
 	q.Model, q.System, q.TP, q.Engine, q.Batch, q.Traffic.MemoryShare = "llama_3_70b", "H100_SXM", 2, "sglang", 1, 0.9
 	a, err := point.NewExaminer().Answer(&q)
 	if err != nil {

@@ -3,6 +3,7 @@ package explain
 import (
 	"testing"
 
+	"throughline/internal/files"
 	"throughline/internal/question"
 )
 
@@ -14,7 +15,7 @@ func TestOnce(t *testing.T) {
 		if phase != "" {
 			words["phase"] = phase
 		}
-		x, _, err := Ask(question.NewFixedQuery(question.Explain, words))
+		x, _, err := Ask(question.NewFixedQuery(files.Machine, question.Explain, words))
 		if err != nil {
 			t.Fatal(err)
 		}

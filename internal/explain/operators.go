@@ -2,6 +2,8 @@ package explain
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	"throughline/estimate"
 	"throughline/op"
@@ -49,7 +51,7 @@ func (all Operators) MarshalJSON() ([]byte, error) {
 		o := &all[i]
 		n := o.Executions()
 		out[i] = object{
-			Name: o.Name, Part: o.Block, Engine: EngineOf(o), M: o.M, N: o.N, K: o.K, Repeat: n, Flops: n * o.Computed(), Bytes: n * o.Traffic(),
+			Name: o.Name, Part: o.Block, Engine: engineOf(o), M: o.M, N: o.N, K: o.K, Repeat: n, Flops: n * o.Computed(), Bytes: n * o.Traffic(),
 			Time: n * o.Exposed * 1e6, Times: o.Times / n, Share: o.Share, Bound: o.BoundBy(), Joules: o.Joules, Lane: o.Lane.String(), Start: o.Start * 1e6, End: o.End * 1e6,
 		}
 		out[i].OfPeak, out[i].OfBandwidth = o.Use()
@@ -60,13 +62,61 @@ func (all Operators) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// EngineOf names the engine of an operator; communication runs on the network.
-func EngineOf(o *estimate.Operator) string {
+// Shown are the operators for people: kernels that do the work of several operators are one row,
+// which has the energy of all, and names that differ in their layers alone say how many have them.
+// Others are the names of those without a row.
+func (all Operators) Shown() (shown Operators, others []string) {
+	for i := range all {
+		o := all[i]
+		o.Name = all.NameOf(&all[i])
+		if o.Computes() && o.Exposed == 0 && len(all) > 1 {
+			at := len(shown) - 1
+			for at > 0 && (shown[at].Block != o.Block || shown[at].Repeat != o.Repeat || !shown[at].Computes()) {
+				at--
+			}
+			if o.Joules == 0 || at >= 0 {
+				if at >= 0 {
+					shown[at].Joules += o.Joules
+				}
+				if !slices.Contains(others, all[i].Name) {
+					others = append(others, all[i].Name)
+				}
+				continue
+			}
+		}
+		shown = append(shown, o)
+	}
+	return shown, others
+}
+
+// NameOf is the name of an operator among others: with its layers where some have it differently.
+func (all Operators) NameOf(o *estimate.Operator) string {
+	for i := range all {
+		if other := &all[i]; other != o && other.Name == o.Name && other.Block == o.Block && other.Repeat != o.Repeat {
+			return fmt.Sprintf("%s, %.0f layers", o.Name, o.Repeat)
+		}
+	}
+	return o.Name
+}
+
+// engineOf is the unit in JSON, in the words of the tables of the reference tool.
+func engineOf(o *estimate.Operator) string {
 	if o.Peak.Engine == estimate.Comm {
 		return "network"
 	}
 	return o.Peak.Engine
 }
+
+// UnitOf names the unit of a chip that an operator runs on.
+func UnitOf(o *estimate.Operator) string {
+	if name, ok := unitNames[o.Peak.Engine]; ok {
+		return name
+	}
+	return o.Peak.Engine
+}
+
+// unitNames are the words of people for those of the tables of the reference tool.
+var unitNames = map[string]string{estimate.Cube: "matrix", estimate.Comm: "network"}
 
 // Memory is what a processor holds, in GiB.
 type Memory struct {

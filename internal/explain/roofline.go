@@ -31,7 +31,7 @@ func (x *Explanation) Roofline() (ops []*estimate.Operator, ceilings []Ceiling) 
 		o := &x.Operators[i]
 		if flops, bytes := o.Work(); o.Computes() && o.Exposed > 0 && flops > 0 && bytes > 0 {
 			ops = append(ops, o)
-			add(o.Peak.Engine+" "+o.Peak.DType, o.Peak.Flops, false)
+			add(UnitOf(o)+" "+o.Peak.DType, o.Peak.Flops, false)
 		}
 	}
 	return ops, append(ceilings, c.calibrated(ceilings)...)
@@ -48,7 +48,7 @@ var (
 func (c *subject) calibrated(peaks []Ceiling) (out []Ceiling) {
 	sys := c.Problem.System
 	for _, p := range peaks {
-		number, cube := strings.CutPrefix(p.Name, "cube ")
+		number, cube := strings.CutPrefix(p.Name, unitNames[estimate.Cube]+" ")
 		switch best := 0.0; {
 		case cube:
 			best = sys.Matrix[number].Calibration

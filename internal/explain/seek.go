@@ -147,6 +147,8 @@ type Answer struct {
 	// Best is the best value of the metric in the range, at BestAt.
 	Best   float64 `json:"best"`
 	BestAt float64 `json:"best_at"`
+	// Replanned: the metric is the best that any deployment reaches at a value.
+	Replanned bool `json:"replanned,omitempty"`
 }
 
 // Times returns the ratio to the present value, or 0.
@@ -160,8 +162,12 @@ func (a *Answer) Times() float64 {
 // widening is the factor by which the search range extends both ways.
 const widening = 1000
 
-// precision is the relative difference at which a search ends.
-const precision = 1e-12
+// precision is the relative difference at which a search ends; coarse is that of searches that plan
+// at each value.
+const (
+	precision = 1e-12
+	coarse    = 1e-3
+)
 
 // Seek bisects for the value of a number of the system that reaches a goal; results are monotonic
 // in each number.
@@ -171,21 +177,36 @@ func Seek(of *point.Answer, phase int, path string, g *Goal) (*Answer, error) {
 		return nil, err
 	}
 	sys := c.Problem.System
-	if err := CheckPath(sys, path); err != nil {
-		return nil, err
-	}
-	p, _ := sys.Parameter(path)
-	m := g.metric
-	at := func(v float64) (float64, error) {
+	return g.seek(sys, path, precision, func(p *hardware.Parameter, v float64) (float64, error) {
 		changed := p.With(sys, v)
 		e, err := c.onSystem(changed)
 		if err != nil {
 			return 0, err
 		}
-		return m.of(c, changed, e), nil
+		return g.metric.of(c, changed, e), nil
+	})
+}
+
+// SeekPlans is Seek where each value is planned anew: at is the best that any deployment reaches,
+// infinitely bad where there is none.
+func (g *Goal) SeekPlans(sys *hardware.System, path string, at func(v float64) (float64, error)) (*Answer, error) {
+	a, err := g.seek(sys, path, coarse, func(_ *hardware.Parameter, v float64) (float64, error) { return at(v) })
+	if err == nil {
+		a.Replanned = true
 	}
+	return a, err
+}
+
+func (g *Goal) seek(sys *hardware.System, path string, precision float64, metricAt func(p *hardware.Parameter, v float64) (float64, error)) (*Answer, error) {
+	if err := CheckPath(sys, path); err != nil {
+		return nil, err
+	}
+	p, _ := sys.Parameter(path)
+	m := g.metric
+	at := func(v float64) (float64, error) { return metricAt(&p, v) }
 	a := &Answer{Parameter: path, Unit: p.Unit, Now: p.Of(sys), Metric: m.name, Goal: g.Value, GoalUnit: m.unit}
 	a.Low, a.High = searchRange(&p, a.Now)
+	var err error
 	if a.NowMetric, err = at(a.Now); err != nil {
 		return nil, err
 	}
@@ -212,7 +233,7 @@ func Seek(of *point.Answer, phase int, path string, g *Goal) (*Answer, error) {
 	if g.reached(atHigh) {
 		good, bad = a.High, a.Low
 	}
-	if good, err = g.bisect(good, bad, p.Whole, at); err != nil {
+	if good, err = g.bisect(good, bad, precision, p.Whole, at); err != nil {
 		return nil, err
 	}
 	a.Value = &good
@@ -243,7 +264,7 @@ func searchRange(p *hardware.Parameter, now float64) (low, high float64) {
 
 // bisect bisects between a value that reaches the goal and one that does not, and returns the
 // former.
-func (g *Goal) bisect(good, bad float64, integer bool, at func(float64) (float64, error)) (float64, error) {
+func (g *Goal) bisect(good, bad, precision float64, integer bool, at func(float64) (float64, error)) (float64, error) {
 	positive := min(good, bad) > 0
 	for math.Abs(good-bad) > precision*max(good, bad) {
 		mid := (good + bad) / 2

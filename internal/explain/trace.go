@@ -11,12 +11,48 @@ import (
 	"throughline/schedule"
 )
 
-// Trace writes steps as a timeline: a process for each pipeline stage, with a thread for each lane,
-// one for micro-batches and one for layers.
+// Trace writes steps one after another as a timeline: a process for each pipeline stage, with a
+// thread for each lane, one for micro-batches and one for layers, and counters of use, watts and
+// memory.
 func Trace(w *trace.Writer, a *point.Answer) {
-	pid := 1
+	pid, start := 1, 0.0
 	for i := range a.Phases {
-		pid = traceStep(w, &a.Phases[i], pid)
+		r, first := &a.Phases[i], pid
+		pid = traceStep(w, r, pid, start)
+		end := r.Estimate.StepTime
+		for k := range r.Spans {
+			end = max(end, r.Spans[k].End)
+		}
+		holds(w, r, first, pid, start, start+end)
+		start += end
+	}
+}
+
+// holds writes what the memory of a GPU holds during a step, for the processes of its stages.
+func holds(w *trace.Writer, r *point.Result, first, next int, start, end float64) {
+	m := &r.Estimate.Memory
+	weights := m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
+	for pid := first; pid < next; pid++ {
+		count := func(at, share float64) {
+			w.Counter(pid, "memory GiB", at, trace.Arg{Key: "weights", Value: share * weights / estimate.GiB},
+				trace.Arg{Key: "working space", Value: share * (m.WithoutCache() - weights) / estimate.GiB}, trace.Arg{Key: "KV cache", Value: share * m.Cache / estimate.GiB})
+		}
+		count(start, 1)
+		count(end, 0)
+	}
+}
+
+// count writes what an operator uses of its chip while it runs.
+func count(w *trace.Writer, pid int, m *schedule.Span, o *estimate.Operator, start float64) {
+	if m.Batch != 0 || !o.Computes() || !(m.End > m.Start) {
+		return
+	}
+	peak, bandwidth := o.Use()
+	part := m.Exposed / (m.End - m.Start)
+	w.Counter(pid, "use %", start+m.Start, trace.Arg{Key: "of peak", Value: 100 * peak * part}, trace.Arg{Key: "of bandwidth", Value: 100 * bandwidth * part})
+	w.Counter(pid, "use %", start+m.End, trace.Arg{Key: "of peak", Value: 0.0}, trace.Arg{Key: "of bandwidth", Value: 0.0})
+	if time := o.Executions() * o.Exposed; o.Joules > 0 && time > 0 {
+		w.Counter(pid, "watts", start+m.Start, trace.Arg{Key: "W", Value: o.Joules / time})
 	}
 }
 
@@ -27,8 +63,9 @@ const (
 	laneThread  = 3
 )
 
-// traceStep writes a step with process ids from pid on, and returns the next free one.
-func traceStep(w *trace.Writer, r *point.Result, pid int) int {
+// traceStep writes a step from a time on, with process ids from pid on, and returns the next free
+// one.
+func traceStep(w *trace.Writer, r *point.Result, pid int, start float64) int {
 	p := &r.Plan
 	stages := max(1, p.Attention.PP)
 	lanes := map[[2]int]bool{}
@@ -49,17 +86,18 @@ func traceStep(w *trace.Writer, r *point.Result, pid int) int {
 			lanes[key] = true
 			w.Thread(at, thread, m.Lane.String())
 		}
-		w.Span(at, thread, o.Name, m.Lane.String(), m.Start, m.End, arguments(p, m, o)...)
+		w.Span(at, thread, o.Name, m.Lane.String(), start+m.Start, start+m.End, arguments(p, m, o)...)
+		count(w, at, m, o, start)
 		passes.add([3]int{at, m.Batch, 0}, m)
 		if m.Part == schedule.LayersPart && p.Overlap != plan.TwoBatch { // layers overlap otherwise
 			layers.add([3]int{at, m.Batch, m.Layer}, m)
 		}
 	}
-	passes.write(func(k [3]int, start, end float64) {
-		w.Span(k[0], batchThread, fmt.Sprintf("micro-batch %d", k[1]), "batch", start, end)
+	passes.write(func(k [3]int, from, end float64) {
+		w.Span(k[0], batchThread, fmt.Sprintf("micro-batch %d", k[1]), "batch", start+from, start+end)
 	})
-	layers.write(func(k [3]int, start, end float64) {
-		w.Span(k[0], layerThread, fmt.Sprintf("layer %d", k[2]), "layer", start, end, trace.Arg{Key: "micro_batch", Value: k[1]})
+	layers.write(func(k [3]int, from, end float64) {
+		w.Span(k[0], layerThread, fmt.Sprintf("layer %d", k[2]), "layer", start+from, start+end, trace.Arg{Key: "micro_batch", Value: k[1]})
 	})
 	return pid + stages
 }

@@ -18,6 +18,7 @@ import (
 	"throughline/op"
 	"throughline/plan"
 	"throughline/serving"
+	"throughline/serving/simulate"
 	"throughline/workload"
 )
 
@@ -178,7 +179,10 @@ func Explain(a *point.Answer, run *validate.OneRun, m *Measured, figure string) 
 			return nil, err
 		}
 		e.seen = func(d *deploy.Deployment, l *traffic) (serving.Prediction, error) {
-			return predictor.Predict(d, l.Load)
+			if l.Requests > 0 {
+				return simulate.Cold(predictor, d, l.Load)
+			}
+			return simulate.Steady(predictor, d, l.Load)
 		}
 	}
 	before, err := e.predict(func(*deploy.Deployment, *traffic) {}, nil)

@@ -9,9 +9,11 @@ import (
 	"testing"
 
 	"throughline/deploy"
+	"throughline/internal/files"
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/serving"
+	"throughline/serving/simulate"
 )
 
 func answered(t *testing.T) *point.Answer {
@@ -31,7 +33,11 @@ func TestExplain(t *testing.T) {
 	a := answered(t)
 	d := a.Deployment
 	d.Engine.StepSeconds += 5e-3
-	seen, err := serving.Predict(&d, a.Load)
+	p, err := serving.NewPredictor(&d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, err := simulate.Steady(p, &d, a.Load)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +56,7 @@ func TestExplain(t *testing.T) {
 	if why.Figure != "tpot" || math.Abs(why.Predicted-1e3*a.Seen.TPOT) > 1e-9 {
 		t.Errorf("%s of %v ms is explained, predicted %v", why.Figure, why.Predicted, 1e3*a.Seen.TPOT)
 	}
-	if h := cause("host"); h.Needs != "+5 ms per step" || h.Contradicts || h.Leaves != "" || math.Abs(h.Others[0].Predicted-1e3*seen.TTFT) > 0.01 {
+	if h := cause("host"); h.Needs != "+5 ms per step" || h.Contradicts || h.Leaves != "" || math.Abs(h.Others[0].Predicted/(1e3*seen.TTFT)-1) > 0.01 {
 		t.Errorf("host: %+v", h)
 	}
 	if p := cause("prompts"); p.Able && !p.Contradicts {
@@ -117,7 +123,7 @@ func TestRead(t *testing.T) {
 		{appended, map[string]float64{"tpot": 7}, map[string]string{"lengths": "uniform:0.5", "concurrency": "4", "model": "A"}, 5},
 		{table + "#2", map[string]float64{"tpot": 9.5}, map[string]string{"concurrency": "16", "tp": "8", "model": "A"}, 0},
 	} {
-		m, err := Read(c.text)
+		m, err := Read(files.Machine, c.text)
 		if err != nil {
 			t.Errorf("%s: %v", c.text, err)
 			continue
@@ -151,7 +157,7 @@ func TestRead(t *testing.T) {
 		write("text.json", `hello`):        "neither a JSON object",
 		filepath.Join(dir, "missing.json"): "there is no such file",
 	} {
-		if _, err := Read(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(files.Machine, text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/runs"
 	"throughline/internal/validate"
@@ -66,12 +67,12 @@ var settingColumns = map[string][]string{
 
 // Read reads words such as tpot=31ms,ttft=400ms, or a run of a file that runs.Row reads: FILE.csv#2
 // is the second of a table, FILE.jsonl#TAG the last result with a tag.
-func Read(text string) (*Measured, error) {
+func Read(in *files.Door, text string) (*Measured, error) {
 	file, which, _ := strings.Cut(text, "#")
 	if !runs.IsResult(file) && !strings.EqualFold(filepath.Ext(strings.TrimSuffix(file, ".gz")), ".csv") {
 		return parseWords(text)
 	}
-	row, err := runs.Row(file, which)
+	row, err := runs.Row(in, file, which)
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +115,16 @@ func (m *Measured) has(name string) bool {
 	return slices.ContainsFunc(m.Figures, func(f Measurement) bool { return f.Name == name })
 }
 
+// Of is a measured figure; 0: it was not measured.
+func (m *Measured) Of(name string) float64 {
+	for _, f := range m.Figures {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return 0
+}
+
 // take reads figures and settings from the cells of a row.
 func take(row map[string]string) *Measured {
 	m := &Measured{Settings: map[string]string{}, Row: row}
@@ -140,7 +151,7 @@ func take(row map[string]string) *Measured {
 }
 
 // asRows are settings without a column that apply however a deployment is described.
-var asRows = []string{"measured", "figure", "lengths", "random-range-ratio", "fitted", "assume", "popularity"}
+var asRows = []string{"measured", "explain", "lengths", "random-range-ratio", "fitted", "assume", "popularity"}
 
 // Run returns the run of a file, as validate serving reads it, with given settings replacing its
 // own; nil without a file, or if a setting is given that no row has.

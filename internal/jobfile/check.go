@@ -173,13 +173,13 @@ func (s *spec) zipped() bool { return len(s.pools) == len(s.Procs) }
 func (l *loader) checkPools(s *spec) {
 	for i, n := range s.Procs {
 		if s.mode == Split && s.pools == nil && n == 1 {
-			l.doc.Problemf(s.at("num_procs_list[%d]", i), "must be at least 2 in %s: prefill and decode have processors of their own", Split)
+			l.doc.Problemf(s.at("num_procs_list[%d]", i), "must be at least 2 in %s: prefill and decode have GPUs of their own", Split)
 		}
 	}
 	for i, p := range s.pools {
 		for j, n := range s.Procs {
 			if (!s.zipped() || i == j) && p[0]+p[1] > n {
-				l.doc.Problemf(s.at("pd_num_procs_list[%d]", i), "%d + %d = %d processors exceed num_procs_list[%d], which is %d", p[0], p[1], p[0]+p[1], j, n)
+				l.doc.Problemf(s.at("pd_num_procs_list[%d]", i), "%d + %d = %d GPUs exceed num_procs_list[%d], which is %d", p[0], p[1], p[0]+p[1], j, n)
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func (l *loader) checkSizes(s *spec) {
 		}
 		for i, n := range s.Procs {
 			if limit := f.system.MaxProcs(); n > limit {
-				l.doc.Problemf(s.at("num_procs_list[%d]", i), "%d processors exceed the outermost network of %s, which joins %d", n, f.system.Name, limit)
+				l.doc.Problemf(s.at("num_procs_list[%d]", i), "%d GPUs exceed the outermost network of %s, which joins %d", n, f.system.Name, limit)
 			}
 		}
 	}
@@ -290,7 +290,7 @@ func (l *loader) checkProduct(at, what string, c [3]int, s *spec, p *phaseSpec, 
 	if s.pools != nil {
 		source = "pd_num_procs_list gives this phase"
 	}
-	l.doc.Problemf(at, "%s = %d · %d · %d = %d processors, but %s %s", what, c[0], c[1], c[2], product, source, orInts(procs))
+	l.doc.Problemf(at, "%s = %d · %d · %d = %d GPUs, but %s %s", what, c[0], c[1], c[2], product, source, orInts(procs))
 	return false
 }
 

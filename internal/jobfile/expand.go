@@ -67,7 +67,7 @@ func (s *spec) counts() [axes]int {
 
 // Len returns the number of runs.
 func (j *Job) Len() int {
-	n := 1
+	n := j.points()
 	for _, c := range j.counts {
 		n *= c
 	}
@@ -77,10 +77,11 @@ func (j *Job) Len() int {
 // At makes a run on demand: a file may have millions.
 func (j *Job) At(number int) Run {
 	var at [axes]int
-	for i, rest := axes-1, number; i >= 0; i-- {
+	rest := number
+	for i := axes - 1; i >= 0; i-- {
 		at[i], rest = rest%j.counts[i], rest/j.counts[i]
 	}
-	s, l := j.spec, j.loader
+	s, l := j.spec, j.files(rest)
 	m, size, bytes, types := l.models[s.Models[at[0]]], j.sizes[at[2]], s.Bytes[at[3]], s.Types[at[4]]
 	limits, pair := s.Limits[at[5]], s.systems[at[6]]
 	r := Run{

@@ -9,8 +9,8 @@ import (
 // docs/formats.md. The bounds are far above any deployment; they keep products of counts from
 // overflowing.
 type File struct {
-	Fusion     *fusionSection `json:"pd-fusion" doc:"the same processors do prefill and decode"`
-	Split      *splitSection  `json:"pd-split-request-optimal" doc:"prefill and decode on processors of their own"`
+	Fusion     *fusionSection `json:"pd-fusion" doc:"the same GPUs do prefill and decode"`
+	Split      *splitSection  `json:"pd-split-request-optimal" doc:"prefill and decode on GPUs of their own"`
 	SplitAlias *splitSection  `json:"split-request-optimal" doc:"another name of pd-split-request-optimal"`
 }
 
@@ -18,9 +18,9 @@ type File struct {
 type section struct {
 	Models           []string      `json:"model_list" required:"true" nonempty:"true" doc:"model files"`
 	Lengths          [][2]int      `json:"sequence_length_list" required:"true" nonempty:"true" range:"[1,1e9]" form:"[input, output]" doc:"[input, output] tokens of a request"`
-	Procs            []int         `json:"num_procs_list" required:"true" nonempty:"true" range:"[1,1000000]" doc:"processors in all"`
+	Procs            []int         `json:"num_procs_list" required:"true" nonempty:"true" range:"[1,1000000]" doc:"GPUs in all"`
 	Redundant        redundancy    `json:"num_redundant_experts_config" doc:"redundant experts in decode: a number, [low, high] to search, or null for the model's"`
-	Shared           *bool         `json:"deploy_shared_expert_config" doc:"every processor holds the shared experts itself in decode"`
+	Shared           *bool         `json:"deploy_shared_expert_config" doc:"every GPU holds the shared experts itself in decode"`
 	Drafts           drafts        `json:"decode_mtp_token_config" doc:"tokens drafted per decode step: a number, [low, high] to search, or null to search all that acceptance rates are known for; absent: 0"`
 	Acceptance       []float64     `json:"decode_mtp_acceptance_config" null:"ok" nonempty:"true" range:"[0,1]" doc:"share of the drafted tokens that are accepted, by position in the draft"`
 	SequenceParallel *bool         `json:"sequence_parallel_config" doc:"spread norms and residuals over the tensor-parallel ranks"`
@@ -42,7 +42,7 @@ type fusionSection struct {
 
 type splitSection struct {
 	section
-	Pools           [][2]int     `json:"pd_num_procs_list" null:"ok" nonempty:"true" range:"[1,1000000]" form:"[prefill, decode]" doc:"[prefill, decode] processors; null: search"`
+	Pools           [][2]int     `json:"pd_num_procs_list" null:"ok" nonempty:"true" range:"[1,1000000]" form:"[prefill, decode]" doc:"[prefill, decode] GPUs; null: search"`
 	PrefillLayouts  [][3]int     `json:"p_parallel_config" null:"ok" nonempty:"true" range:"[1,1000000]" form:"[DP, PP, TP]" doc:"prefill candidates [DP, PP, TP]; null: search"`
 	PrefillExperts  [][3]int     `json:"p_moe_parallel_config" null:"ok" nonempty:"true" range:"[1,1000000]" form:"[EP, MoE-TP, MoE-DP]" doc:"prefill candidates [EP, MoE-TP, MoE-DP]; null: search"`
 	DecodeLayouts   [][3]int     `json:"d_parallel_config" null:"ok" nonempty:"true" range:"[1,1000000]" form:"[DP, PP, TP]" doc:"decode candidates [DP, PP, TP]; null: search"`
@@ -150,7 +150,7 @@ type systemName string
 
 func (s *systemName) DecodeDocument(v document.Value) {
 	if v.Kind() == document.List {
-		v.Problemf("must be one system file, not a list: in %s the same processors do prefill and decode", Fusion)
+		v.Problemf("must be one system file, not a list: in %s the same GPUs do prefill and decode", Fusion)
 		return
 	}
 	*s = systemName(fileName(v))

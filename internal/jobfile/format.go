@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"fmt"
 	"strings"
 
 	"throughline/hardware"
@@ -52,6 +53,32 @@ func FormatOf(keys []string) Format {
 		}
 	}
 	return best
+}
+
+// Describe reads a file of facts: it says what it is, and what is wrong with it. What has another
+// format is not known.
+func Describe(name string, src []byte, format Format) (what string, doc *document.File, known bool) {
+	switch format {
+	case SystemFormat:
+		sys, doc := hardware.Read(name, src)
+		if sys != nil {
+			what = "system " + sys.Name
+		}
+		return what, doc, true
+	case ModelFormat:
+		m, _, doc := model.Read(name, src)
+		if m != nil {
+			what = "model " + m.Name
+		}
+		return what, doc, true
+	case FittedFormat:
+		f, doc := fitted.Read(name, src)
+		if f != nil {
+			what = fmt.Sprintf("fitted deployment of %s on %s", f.Model, f.System)
+		}
+		return what, doc, true
+	}
+	return "", nil, false
 }
 
 func hasRoot(patterns []string, key string) bool {

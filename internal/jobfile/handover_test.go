@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"throughline/assume"
+	"throughline/internal/files"
 	"throughline/internal/jobfile"
 )
 
@@ -24,7 +25,7 @@ func TestHandover(t *testing.T) {
 		{"pd-split-request-optimal", "", `["H800_IB", "SOW-S1"]`, 16},
 		{"pd-split-request-optimal", `"pd_num_procs_list": [[2, 3]],`, `["H800_IB", "SOW-S1"]`, 5},
 	} {
-		jobs, _, err := jobfile.Read("test.json", fmt.Appendf(nil, file, c.mode, c.pools, c.systems), &assume.Reference)
+		jobs, _, err := jobfile.Read(files.Machine, "test.json", fmt.Appendf(nil, file, c.mode, c.pools, c.systems), &assume.Reference)
 		if err != nil {
 			t.Fatal(err)
 		}

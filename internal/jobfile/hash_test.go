@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"throughline/assume"
+	"throughline/internal/files"
 	"throughline/internal/test/racing"
 )
 
 func oneRun(t *testing.T) (*Job, Run) {
 	t.Helper()
-	jobs, _, err := Read("test.json", []byte(`{"pd-split-request-optimal": {
+	jobs, _, err := Read(files.Machine, "test.json", []byte(`{"pd-split-request-optimal": {
 		"model_list": ["deepseek_v3_flash_mla_absorb"], "sequence_length_list": [[128, 64], [256, 64]], "num_procs_list": [16], "pd_num_procs_list": [[8, 8]],
 		"p_parallel_config": [[8, 1, 1]], "p_moe_parallel_config": [[8, 1, 1]], "p_micro_batch_size": [[4, 1, 4]],
 		"decode_mtp_token_config": [0, 1],

@@ -12,6 +12,7 @@ import (
 	"throughline/hardware"
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/model"
 	"throughline/plan"
 	"throughline/search"
@@ -35,9 +36,12 @@ type Job struct {
 	sizes           []size
 	counts          [axes]int      // of the lists that the runs multiply; all 0: none
 	prefill, decode search.Problem // shared by all runs
+	variation       *Variation     // nil: the files as they are
 
 	mu     sync.Mutex
 	shared map[any]string // digests of what runs share
+	// variants are the files of some points of the variation.
+	variants map[int]*loader
 }
 
 // Run is one column of the results.
@@ -98,12 +102,14 @@ func (r *Run) Search(ctx context.Context, o SearchOptions) (out search.Outcome, 
 
 // modelFile and systemFile are the targets of references in a runtime file.
 type modelFile struct {
+	name     string
 	src      []byte
 	model    *model.Model
 	settings *model.Settings
 }
 
 type systemFile struct {
+	name   string
 	src    []byte
 	system *hardware.System
 }
@@ -111,8 +117,9 @@ type systemFile struct {
 // loader reads a runtime file and everything it refers to.
 type loader struct {
 	doc     *document.File
+	src     []byte
 	dir     string // folder of the runtime file
-	open    func(path string) ([]byte, error)
+	in      *files.Door
 	as      *assume.Assumptions
 	models  map[string]*modelFile // by reference; nil value: could not be loaded
 	systems map[string]*systemFile
@@ -121,35 +128,28 @@ type loader struct {
 
 // Load reads a runtime file, its models and its systems, and expands its lists. All problems of all
 // files are reported together; warnings are returned even then.
-func Load(path string, as *assume.Assumptions) (jobs []*Job, warnings []document.Problem, err error) {
-	src, err := document.ReadFile(path)
+func Load(in *files.Door, path string, as *assume.Assumptions) (jobs []*Job, warnings []document.Problem, err error) {
+	src, err := document.ReadFile(in, path)
 	if err != nil {
-		return nil, nil, document.Unreadable(path, err)
+		return nil, nil, document.Unreadable(in, path, err)
 	}
-	return Read(path, src, as)
-}
-
-// Read is Load for content in memory.
-func Read(path string, src []byte, as *assume.Assumptions) (jobs []*Job, warnings []document.Problem, err error) {
-	return read(path, src, as, document.ReadFile)
+	return Read(in, path, src, as)
 }
 
 // Files lists a runtime file, the files it refers to, and names that were looked for in vain.
-func Files(path string) []string {
+func Files(in *files.Door, path string) []string {
 	names := []string{path}
-	if src, err := document.ReadFile(path); err == nil {
+	if src, err := document.ReadFile(in, path); err == nil {
 		// Problems do not matter here.
-		read(path, src, &assume.Reference, func(name string) ([]byte, error) {
-			names = append(names, name)
-			return document.ReadFile(name)
-		})
+		Read(in.Noted(func(name string) { names = append(names, name) }), path, src, &assume.Reference)
 	}
 	return names
 }
 
-func read(path string, src []byte, as *assume.Assumptions, open func(path string) ([]byte, error)) (jobs []*Job, warnings []document.Problem, err error) {
+// Read is Load for content in memory.
+func Read(in *files.Door, path string, src []byte, as *assume.Assumptions) (jobs []*Job, warnings []document.Problem, err error) {
 	l := &loader{
-		doc: document.Parse(path, src), dir: filepath.Dir(path), as: as, open: open,
+		doc: document.Parse(path, src), src: src, dir: filepath.Dir(path), as: as, in: in,
 		models: map[string]*modelFile{}, systems: map[string]*systemFile{},
 	}
 	if format := FormatOf(l.doc.Keys()); format == SystemFormat || format == ModelFormat {
@@ -232,5 +232,5 @@ func (l *loader) specs(f *File) []*spec {
 
 // read resolves a reference from the working directory, then from the folder of the runtime file.
 func (l *loader) read(ref string, set catalogue.Set) (catalogue.File, error) {
-	return set.Locate(ref, catalogue.Places{Beside: l.dir, Read: l.open})
+	return set.Locate(ref, catalogue.Places{Beside: l.dir, In: l.in})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"throughline/assume"
+	"throughline/internal/files"
 )
 
 // A job keeps its lists and not the file they were read from, whose tree takes much more memory.
@@ -22,7 +23,7 @@ func TestJobsKeepLittle(t *testing.T) {
 		"time_limit_list": [[null, 50]], "sys_list": ["H800_IB"], "output": "out"
 	}}`, strings.Join(list, ", "))
 	read := func() []*Job {
-		jobs, _, err := Read("scan.json", []byte(src), &assume.Reference)
+		jobs, _, err := Read(files.Machine, "scan.json", []byte(src), &assume.Reference)
 		if err != nil || jobs[0].Len() != lengths {
 			t.Fatalf("%d jobs, %v", len(jobs), err)
 		}

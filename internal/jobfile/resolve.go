@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 
 	"throughline/hardware"
 	"throughline/internal/catalogue"
@@ -56,11 +57,50 @@ func (l *loader) model(at, ref string) {
 	if l.isOther(at, f, ModelFormat) {
 		return
 	}
-	m, set, doc := model.Read(f.Name, f.Source)
-	l.others = append(l.others, doc)
-	if m != nil {
-		l.models[ref] = &modelFile{f.Source, m, set}
+	read := once(f, func() parsed[modelFile] {
+		m, set, doc := model.Read(f.Name, f.Source)
+		if m == nil {
+			return parsed[modelFile]{nil, doc}
+		}
+		return parsed[modelFile]{&modelFile{f.Name, f.Source, m, set}, doc}
+	})
+	l.models[ref] = read.file
+	l.also(read.doc)
+}
+
+// also remembers the problems of a file that a section refers to.
+func (l *loader) also(doc *document.File) {
+	if doc != nil {
+		l.others = append(l.others, doc)
 	}
+}
+
+// parsed is a file that has been read, and its problems, if any.
+type parsed[T any] struct {
+	file *T
+	doc  *document.File
+}
+
+// builtIn is the built-in files that have been read, by type and name. Nothing changes them.
+var builtIn sync.Map
+
+// once reads a file, a built-in one only the first time.
+func once[T any](f catalogue.File, read func() parsed[T]) parsed[T] {
+	if !f.BuiltIn {
+		return read()
+	}
+	type key struct {
+		of   *T
+		name string
+	}
+	if known, ok := builtIn.Load(key{nil, f.Name}); ok {
+		return known.(parsed[T])
+	}
+	is := read()
+	if len(is.doc.Problems())+len(is.doc.Warnings()) == 0 {
+		builtIn.Store(key{nil, f.Name}, parsed[T]{is.file, nil}) // the tree takes more memory than what was read from it
+	}
+	return is
 }
 
 func (l *loader) system(at, ref string) {
@@ -76,15 +116,22 @@ func (l *loader) system(at, ref string) {
 	if l.isOther(at, f, SystemFormat) {
 		return
 	}
-	sys, doc := hardware.Read(f.Name, f.Source)
-	l.others = append(l.others, doc)
-	if sys != nil {
-		l.systems[ref] = &systemFile{f.Source, sys}
-	}
+	read := once(f, func() parsed[systemFile] {
+		sys, doc := hardware.Read(f.Name, f.Source)
+		if sys == nil {
+			return parsed[systemFile]{nil, doc}
+		}
+		return parsed[systemFile]{&systemFile{f.Name, f.Source, sys}, doc}
+	})
+	l.systems[ref] = read.file
+	l.also(read.doc)
 }
 
 // isOther reports a reference to a file of another format: its keys would all be unknown.
 func (l *loader) isOther(at string, f catalogue.File, want Format) bool {
+	if f.BuiltIn {
+		return false
+	}
 	is := FormatOf(document.Parse(f.Name, f.Source).Keys())
 	if is == "" || is == want {
 		return false

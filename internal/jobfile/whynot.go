@@ -13,7 +13,7 @@ func (r *Run) Reasons(o *search.Outcome) []string {
 	case o.Shared && !o.Found():
 		out = append(out, r.Decode.Reason(&o.Decode))
 	case o.Prefill.Found && o.Decode.Found && !o.Found():
-		out = append(out, fmt.Sprintf("the smallest prefill takes %d processors and the smallest decode %d, of %d in all",
+		out = append(out, fmt.Sprintf("the smallest prefill takes %d GPUs and the smallest decode %d, of %d in all",
 			o.Prefill.Procs, o.Decode.Procs, r.Procs))
 	case !o.Shared:
 		if !o.Prefill.Found {

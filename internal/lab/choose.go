@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"cmp"
+	"context"
 	"maps"
 	"math"
 	"slices"
@@ -18,20 +20,19 @@ type constant struct {
 	name  string
 	of    func(*deploy.Scheduling) *float64
 	start float64 // seconds, the same for all engines
+	most  level   // of those that it is sought among; 0: all
 }
 
-// constants are all of them.
+// constants are all of them. Tokenizers read 1.28 to 2.05 MB of text a second by one thread, 2 to 4
+// us for a token of four to five bytes (github.com/huggingface/tokenizers, pull 1582).
 var constants = [...]constant{
-	{"step_seconds", func(s *deploy.Scheduling) *float64 { return &s.StepSeconds }, 0.5e-3},
-	{"sequence_seconds", func(s *deploy.Scheduling) *float64 { return &s.SequenceSeconds }, 6e-6},
-	{"first_seconds", func(s *deploy.Scheduling) *float64 { return &s.FirstSeconds }, 40e-3},
-	{"token_seconds", func(s *deploy.Scheduling) *float64 { return &s.TokenSeconds }, 4e-6},
-	{"wave_request_seconds", func(s *deploy.Scheduling) *float64 { return &s.WaveRequestSeconds }, 4e-3},
-	{"handover_seconds", func(s *deploy.Scheduling) *float64 { return &s.HandoverSeconds }, 100e-3},
-	{"wave_seconds", func(s *deploy.Scheduling) *float64 { return &s.WaveSeconds }, 200e-3},
+	{"step_seconds", func(s *deploy.Scheduling) *float64 { return &s.StepSeconds }, 0.5e-3, 0},
+	{"sequence_seconds", func(s *deploy.Scheduling) *float64 { return &s.SequenceSeconds }, 6e-6, 0},
+	{"first_seconds", func(s *deploy.Scheduling) *float64 { return &s.FirstSeconds }, 40e-3, 0},
+	{"token_seconds", func(s *deploy.Scheduling) *float64 { return &s.TokenSeconds }, 4e-6, outermost},
+	{"handover_seconds", func(s *deploy.Scheduling) *float64 { return &s.HandoverSeconds }, 100e-3, 0},
+	{"wave_seconds", func(s *deploy.Scheduling) *float64 { return &s.WaveSeconds }, 200e-3, 0},
 }
-
-const ttft, tpot = 0, 1
 
 // block is constants chosen together, and the figure and mode of the runs that they affect.
 type block struct {
@@ -44,12 +45,12 @@ type block struct {
 // blocks in the order in which they are chosen.
 var blocks = [...]block{
 	{[]int{0, 1}, tpot, question.Aggregated, false},
-	{[]int{2, 3, 4, 6}, ttft, question.Aggregated, true},
-	{[]int{3, 4, 6}, ttft, question.Aggregated, false},
-	{[]int{5}, ttft, question.Disaggregated, false},
+	{[]int{2, 3, 5}, ttft, question.Aggregated, true},
+	{[]int{3, 5}, ttft, question.Aggregated, false},
+	{[]int{4}, ttft, question.Disaggregated, false},
 }
 
-// A constant is sought among its start times 2^(n/finer), on both sides of it up to outermost.
+// A constant is sought among none at all and its start times 2^(n/finer), up to outermost.
 const (
 	finer     = 3
 	outermost = 3 * finer
@@ -59,7 +60,13 @@ const (
 // level is a place among these; outermost is the start.
 type level int
 
-func (l level) times() float64         { return math.Exp2(float64(l-outermost) / finer) }
+func (l level) times() float64 {
+	if l == 0 {
+		return 0
+	}
+	return math.Exp2(float64(l-outermost) / finer)
+}
+
 func (c *constant) at(l level) float64 { return c.start * l.times() }
 
 // place is a level of each constant.
@@ -89,7 +96,7 @@ func (m chosen) tune(engine string, s *deploy.Scheduling) {
 
 // sampled are the levels of a constant at which runs are predicted, with the others at their
 // starts. Figures are interpolated between them, and effects of several constants add up.
-var sampled = []level{0, outermost - finer, outermost + finer, outermost + 2*finer, levels - 1}
+var sampled = []level{0, outermost - finer, outermost + 2*finer, levels - 1}
 
 // surface is a figure of a run as it depends on the constants of its engine.
 type surface struct {
@@ -105,18 +112,51 @@ func (s *surface) at(p place) float64 {
 	return out
 }
 
+// thinned is how many runs of a group choose constants, so that large groups weigh no more.
+const thinned = 4
+
+// choosing are the runs that constants are chosen by: a few of each group and mode, spread evenly.
+func (h *Held) choosing() (out []*judged) {
+	found := map[string][]*judged{}
+	for _, j := range h.runs {
+		if key := j.group() + " " + j.mode + " " + h.by.of(j); !j.drafts && j.told {
+			found[key] = append(found[key], j)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		list := found[key]
+		n := min(thinned, len(list))
+		for i := range n {
+			out = append(out, list[i*len(list)/n])
+		}
+	}
+	return out
+}
+
 // surfaces are by run and figure; nil if a figure is unknown or unfit to judge predictions.
-func surfaces(runs []*judged, predict func(tuning) (*validate.Report, error)) ([][2]*surface, error) {
-	at := func(p place) (*validate.Report, error) {
-		return predict(func(_ string, s *deploy.Scheduling) { p.tune(s) })
+func (h *Held) surfaces(ctx context.Context) (map[*judged]*[2]*surface, error) {
+	list := h.choosing()
+	at := func(p place) (map[*judged][figureCount]float64, error) {
+		figures := map[*judged][figureCount]float64{}
+		tune := func(_ string, s *deploy.Scheduling) { p.tune(s) }
+		err := h.predict(ctx, list, validate.Rates, tune, func(j *judged, f *[figureCount]float64) { figures[j] = *f })
+		return figures, err
 	}
 	start, err := at(starts)
 	if err != nil {
 		return nil, err
 	}
-	out := flatSurfaces(runs, start)
+	out := map[*judged]*[2]*surface{}
+	for _, j := range list {
+		out[j] = new([2]*surface)
+		for f := range out[j] {
+			if p := start[j]; !math.IsNaN(j.error(f, &p)) {
+				out[j][f] = &surface{measured: j.measured[f], start: p[f]}
+			}
+		}
+	}
 	for c := range constants {
-		samples := map[level]*validate.Report{outermost: start}
+		samples := map[level]map[*judged][figureCount]float64{outermost: start}
 		for _, l := range sampled {
 			p := starts
 			p[c] = l
@@ -124,37 +164,16 @@ func surfaces(runs []*judged, predict func(tuning) (*validate.Report, error)) ([
 				return nil, err
 			}
 		}
-		drawAll(out, c, samples)
+		known := slices.Sorted(maps.Keys(samples))
+		for j, both := range out {
+			for f, s := range both {
+				if s != nil {
+					s.draw(c, known, func(l level) float64 { return samples[l][j][f] })
+				}
+			}
+		}
 	}
 	return out, nil
-}
-
-// flatSurfaces have the figures at the starts of constants, which nothing moves yet.
-func flatSurfaces(runs []*judged, start *validate.Report) [][2]*surface {
-	out := make([][2]*surface, len(runs))
-	for i, j := range runs {
-		if j == nil || j.drafts {
-			continue
-		}
-		for f, p := range predictedFigures(&start.Rows[i]) {
-			if e := j.error(f, p); !math.IsNaN(e) && !math.IsInf(e, 0) {
-				out[i][f] = &surface{measured: j.measured[f], start: p}
-			}
-		}
-	}
-	return out
-}
-
-// drawAll draws what a constant changes in all figures, from predictions at some of its levels.
-func drawAll(all [][2]*surface, c int, samples map[level]*validate.Report) {
-	known := slices.Sorted(maps.Keys(samples))
-	for i := range all {
-		for f, s := range all[i] {
-			if s != nil {
-				s.draw(c, known, func(l level) float64 { return predictedFigures(&samples[l].Rows[i])[f] })
-			}
-		}
-	}
 }
 
 // draw is what a constant changes at all levels, by straight lines between some.
@@ -177,12 +196,11 @@ func badness(predicted, measured float64, figure int) float64 {
 	return math.Log1p(e * e)
 }
 
-// grouped is runs of one engine, model and system: their figures that each block shows in.
+// grouped is runs of one engine, model, system and part: their figures that each block shows in.
 type grouped struct {
-	engine  string
-	fold    int
-	figures [len(blocks)][]*surface
-	known   map[tabled][]float64
+	engine, part string
+	figures      [len(blocks)][]*surface
+	known        map[tabled][]float64
 }
 
 // tabled is a table of a block, with the constants of the others at a place.
@@ -191,27 +209,27 @@ type tabled struct {
 	at    place
 }
 
-// groupedRuns are the groups of runs, in the order of their names.
-func groupedRuns(runs []*judged, surfaces [][2]*surface) []*grouped {
+// groups are the groups of runs, in the order of their names.
+func (h *Held) groups(surfaces map[*judged]*[2]*surface) []*grouped {
 	found := map[string]*grouped{}
-	for i, j := range runs {
-		if j == nil {
+	for _, j := range h.runs {
+		both := surfaces[j]
+		if both == nil {
 			continue
 		}
-		g := found[j.group]
-		if g == nil {
-			g = &grouped{engine: j.engine, fold: j.fold, known: map[tabled][]float64{}}
-			found[j.group] = g
+		key := j.group() + " " + h.by.of(j)
+		if found[key] == nil {
+			found[key] = &grouped{engine: j.engine, part: h.by.of(j), known: map[tabled][]float64{}}
 		}
 		for b := range blocks {
-			if s := surfaces[i][blocks[b].figure]; s != nil && j.mode == string(blocks[b].mode) {
-				g.figures[b] = append(g.figures[b], s)
+			if s := both[blocks[b].figure]; s != nil && j.mode == string(blocks[b].mode) {
+				found[key].figures[b] = append(found[key].figures[b], s)
 			}
 		}
 	}
 	var out []*grouped
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		out = append(out, found[name])
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, found[key])
 	}
 	return out
 }
@@ -222,7 +240,7 @@ func cellsOf(b int, from place) (out []place) {
 	for _, c := range blocks[b].constants {
 		var next []place
 		for _, p := range out {
-			for l := range level(levels) {
+			for l := range cmp.Or(constants[c].most, levels-1) + 1 {
 				p[c] = l
 				next = append(next, p)
 			}
@@ -296,7 +314,7 @@ func sums(b int, groups []*grouped, of chosen) (all []float64, each map[string][
 func nearest(b int, bad []float64, at []place, to int, draw float64) int {
 	return leastOf(bad, func(i int) (cost float64) {
 		for _, c := range blocks[b].constants {
-			far := math.Log(at[i][c].times() / at[to][c].times())
+			far := float64(at[i][c]-at[to][c]) * math.Ln2 / finer
 			cost += draw * far * far
 		}
 		return cost

@@ -1,8 +1,9 @@
 package lab
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,15 +15,16 @@ import (
 	"throughline/internal/validate"
 )
 
-// evidence is the tables that widths of bands come from, relative to the project root: serving
-// runs, runs with drafts or unstated settings from a second table, as the first has none, and whole
-// forward passes on H200s.
+// evidence is the tables that widths of bands come from, relative to the project root: serving runs
+// that were in view while serving was modelled, runs that were not, and whole forward passes on
+// H200s.
 var evidence = struct {
-	serving, labelled string
-	forward           []passes
+	serving, labelled, fresh string
+	forward                  []passes
 }{
 	serving:  "../shared/measurements/silicon/serving.csv",
 	labelled: "../shared/measurements/silicon/labelled.csv",
+	fresh:    "../shared/measurements/fresh/serving.csv",
 	forward: []passes{
 		{"../shared/measurements/h200/forward.csv", ""},
 		{"../shared/measurements/h200/moe/forward.csv", "physical"},
@@ -69,10 +71,18 @@ func (d *doubt) matches(cell func(string) string) bool {
 	return true
 }
 
+// flaws are flags of rows that do not agree with themselves, or say too few digits.
+var flaws = []string{"broken", "littles_law", "rounded"}
+
 // doubted is what is doubted of a run that is listed so many times.
-func doubted(cell func(string) string, listed int) (ttft, tpot bool) {
+func doubted(r run, listed int) (ttft, tpot bool) {
+	for _, flaw := range flaws {
+		if strings.Contains(r.Cell("flags"), flaw) {
+			return true, true
+		}
+	}
 	for i := range doubts {
-		if d := &doubts[i]; d.matches(cell) && !(d.alone && listed > 1) {
+		if d := &doubts[i]; d.matches(r.named) && !(d.alone && listed > 1) {
 			return true, !d.ttft
 		}
 	}
@@ -80,19 +90,35 @@ func doubted(cell func(string) string, listed int) (ttft, tpot bool) {
 }
 
 // sameModel are models of one shape: some runs of the one are listed under the other as well.
-var sameModel = map[string]string{"DeepSeek-R1": "DeepSeek-V3"}
+var (
+	sameModel  = map[string]string{"DeepSeek-R1": "DeepSeek-V3"}
+	alsoCalled = map[string][]string{"DeepSeek-V3": {"DeepSeek-R1"}}
+)
 
-// Evidence predicts the tables that widths of bands come from; folder is the project root.
-func Evidence(ctx context.Context, folder string) ([]validate.Sample, error) {
-	out, err := servingEvidence(ctx, filepath.Join(folder, evidence.serving))
+// Found is what bands come from: runs judged without their pair, all predictions beside
+// measurements, and the systems whose runs serving was modelled by, by engine and model.
+type Found struct {
+	Held    *Held
+	Samples []validate.Sample
+	Seen    map[string]map[string][]string
+}
+
+// Evidence is the samples that widths of bands come from: each pair of model and engine predicted
+// with what was chosen without it. Folder is the project root.
+func Evidence(ctx context.Context, folder string) (*Found, error) {
+	var tables []*Table
+	for _, name := range []string{evidence.serving, evidence.labelled, evidence.fresh} {
+		t, err := Import(ctx, filepath.Join(folder, name))
+		if err != nil {
+			return nil, err
+		}
+		tables = append(tables, t)
+	}
+	h, err := HeldOut(ctx, &Partings[0], tables...)
 	if err != nil {
 		return nil, err
 	}
-	labelled, err := labelledEvidence(ctx, filepath.Join(folder, evidence.labelled))
-	if err != nil {
-		return nil, err
-	}
-	out = append(out, labelled...)
+	out := &Found{h, h.samples(), h.seen()}
 	for _, p := range evidence.forward {
 		q := question.Default()
 		q.System = "H200"
@@ -113,92 +139,52 @@ func Evidence(ctx context.Context, folder string) ([]validate.Sample, error) {
 		for i := range r.Rows {
 			r.Rows[i].Group = p.table + " " + r.Rows[i].Cells[model]
 		}
-		out = append(out, r.Samples()...)
+		out.Samples = append(out.Samples, r.Samples()...)
 	}
 	return out, nil
 }
 
-// labelledEvidence is what the first table lacks, by source, model and system: TPOT of runs with
-// drafts, and runs whose server settings are not stated.
-func labelledEvidence(ctx context.Context, name string) ([]validate.Sample, error) {
-	t, r, err := predicted(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	for i := range r.Rows {
-		cell := t.rows[i].Cell
-		r.Rows[i].Group = fmt.Sprintf("%s %s %s", cell("source"), cell("model"), cell("system"))
-	}
-	return slices.DeleteFunc(r.Samples(), func(s validate.Sample) bool { return !s.Circumstance.Drafts && s.Quantity < estimate.UntoldTTFT }), nil
-}
-
-// predicted is a public table, predicted in closed form.
-func predicted(ctx context.Context, name string) (*Table, *validate.Report, error) {
-	t, err := Import(ctx, name)
-	if err != nil {
-		return nil, nil, err
-	}
-	r, err := t.predict(ctx, question.Default(), validate.Trial{Simulated: validate.Nothing})
-	return t, r, err
-}
-
-// servingEvidence is the runs of serving engines, each once, in groups by model, system and engine.
-func servingEvidence(ctx context.Context, name string) ([]validate.Sample, error) {
-	t, r, err := predicted(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	var out []validate.Sample
-	copies := t.countRuns(r)
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		of := t.rows[i]
-		row.Group = of.group()
-		name := of.name(row)
-		listed := copies[name]
-		if copies[name] = 0; listed == 0 {
-			continue
-		}
-		first, later := doubted(of.named, listed)
-		one := validate.Report{Rows: r.Rows[i : i+1]}
-		for _, s := range one.Samples() {
-			s.Doubtful = first
-			if s.Quantity == estimate.TPOT {
-				s.Doubtful = later
+// samples are the figures of runs beside what was predicted without their part. Seen are groups
+// with runs in the first table, which serving was modelled by.
+func (h *Held) samples() (out []validate.Sample) {
+	seen := h.seen()
+	for _, j := range h.runs {
+		for f, trusted := range j.trusted {
+			e := math.Log(j.measured[f] / j.held[f])
+			if trusted == nil || !trusted.HasBand() || math.IsNaN(e) || math.IsInf(e, 0) {
+				continue
 			}
+			s := validate.Sample{Confidence: *trusted, Group: j.pair(), Series: j.series, Error: e, Doubtful: j.doubtful[f]}
+			s.Causes[estimate.Unseen] = j.told && !slices.Contains(seen[j.engine][j.model], j.system)
 			out = append(out, s)
 		}
 	}
-	return out, nil
+	return out
 }
 
-// group is the runs that share their errors: those of an engine, a model and a system.
-func (r run) group() string {
-	model := r.named("model")
-	if same, ok := sameModel[model]; ok {
-		model = same
-	}
-	return fmt.Sprintf("%s %s %s", r.Get("backend"), model, r.Get("system"))
-}
-
-// named is a cell by the name that doubts have for it.
-func (r run) named(column string) string {
-	if column == "model" {
-		return path.Base(r.Get("model_path"))
-	}
-	return r.Get(column)
-}
-
-// name tells a run from others; copies of it in a table have the same.
-func (r run) name(row *validate.Row) string {
-	return fmt.Sprint(r.group(), r.Get("mode"), row.Figures[0].Measured, row.Figures[1].Measured, r.median())
-}
-
-// countRuns is how often runs are listed.
-func (t *Table) countRuns(r *validate.Report) map[string]int {
-	out := map[string]int{}
-	for i := range r.Rows {
-		out[t.rows[i].name(&r.Rows[i])]++
+// seen are the systems of the first table, by engine and model.
+func (h *Held) seen() map[string]map[string][]string {
+	out := map[string]map[string][]string{}
+	for _, j := range h.runs {
+		if j.table > 0 {
+			continue
+		}
+		if out[j.engine] == nil {
+			out[j.engine] = map[string][]string{}
+		}
+		for _, name := range append(alsoCalled[j.model], j.model) {
+			if list := out[j.engine][name]; !slices.Contains(list, j.system) {
+				out[j.engine][name] = slices.Sorted(slices.Values(append(list, j.system)))
+			}
+		}
 	}
 	return out
+}
+
+// named is a cell as doubts have it: as the table writes it, but for the maker of a model.
+func (r run) named(column string) string {
+	if column == "model" {
+		return path.Base(r.Get("model"))
+	}
+	return cmp.Or(r.Cell(column), r.Get(column))
 }

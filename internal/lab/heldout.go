@@ -1,95 +1,137 @@
 package lab
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"throughline/engine"
+	"throughline/estimate"
 	"throughline/internal/question"
+	"throughline/internal/table"
 	"throughline/internal/validate"
 )
 
-// Target is a median error that predictions of serving runs should keep.
-type Target struct {
-	Name   string
-	Most   float64 // percent; 0: none
-	figure int
-	of     func(*judged) bool
-}
+// Figures of a run that predictions are judged by.
+const (
+	ttft = iota
+	tpot
+	ttftMedian
+	ttftP99
+	figureCount
+)
 
-var targets = []Target{
-	{"aggregated TTFT", 18, ttft, func(j *judged) bool { return j.mode == "agg" }},
-	{"aggregated TPOT", 7, tpot, func(j *judged) bool { return j.mode == "agg" && !j.drafts }},
-	{"disaggregated TTFT", 0, ttft, func(j *judged) bool { return j.mode == "disagg" }},
-	{"disaggregated TTFT, without stalled runs", 25, ttft, func(j *judged) bool { return j.mode == "disagg" && !j.stalled }},
-	{"disaggregated TPOT", 8, tpot, func(j *judged) bool { return j.mode == "disagg" && !j.drafts }},
-	{"TPOT with drafts", 12, tpot, func(j *judged) bool { return j.drafts }},
-	{"MI300X TPOT", 15, tpot, func(j *judged) bool { return strings.HasPrefix(strings.ToLower(j.system), "mi300x") }},
-	{"MI355X TPOT", 15, tpot, func(j *judged) bool { return strings.HasPrefix(strings.ToLower(j.system), "mi355x") }},
-}
+// figureNames are their names in reports.
+var figureNames = [figureCount]string{"TTFT", "TPOT", "TTFT p50", "TTFT p99"}
 
-// judged is a run with its predictions by the built-in constants and by those fitted to other
-// groups; figures not measured or not predicted are NaN.
+// judged is a run with its predictions by the built-in constants and by those chosen without the
+// part that it belongs to; figures not measured or not predicted are NaN.
 type judged struct {
-	engine, mode, system, group string
-	drafts                      bool
-	stalled                     bool
-	fold                        int
-	doubtful                    [2]bool
+	table, row                                   int
+	engine, model, system, version, source, mode string
+	series                                       string // runs of one deployment and version
+	told                                         bool   // how the servers were launched
+	drafts                                       bool
+	doubtful                                     [figureCount]bool
 
-	measured, shipped, held [2]float64
+	measured, built, held [figureCount]float64
+	trusted               [figureCount]*estimate.Confidence
 }
 
-func (j *judged) error(figure int, predicted float64) float64 {
+// group is the runs that share their errors: those of an engine, a model and a system.
+func (j *judged) group() string { return j.engine + " " + j.model + " " + j.system }
+
+// Parting is what is left out together, and the part that a run belongs to.
+type Parting struct {
+	Name, Doc string
+	of        func(*judged) string
+}
+
+// Partings are all of them.
+var Partings = []Parting{
+	{"pair", "runs of a model behind an engine", func(j *judged) string { return j.pair() }},
+	{"source", "runs that one source has published", func(j *judged) string { return j.source }},
+	{"system", "runs on a system", func(j *judged) string { return j.system }},
+	{"model", "runs of a model", func(j *judged) string { return j.model }},
+	{"version", "runs of a version of an engine", func(j *judged) string { return j.engine + " " + cmp.Or(j.version, "not told") }},
+}
+
+func (j *judged) pair() string { return j.engine + " " + j.model }
+
+// error is the relative error of a prediction of a figure.
+func (j *judged) error(figure int, predicted *[figureCount]float64) float64 {
 	if j.doubtful[figure] {
 		return math.NaN()
 	}
-	return math.Abs(predicted/j.measured[figure] - 1)
+	return math.Abs(predicted[figure]/j.measured[figure] - 1)
 }
 
-// Kept is how a target is kept: median errors in percent.
-type Kept struct {
-	Target
-	Runs, Groups  int
-	Shipped, Held float64
+// firstToken is the figure of TTFT that a run has: its mean, or else its median.
+func (j *judged) firstToken() int {
+	if math.IsNaN(j.measured[ttft]) {
+		return ttftMedian
+	}
+	return ttft
 }
 
-// HeldOut judges runs in folds by model, system and engine, with fitted engine constants chosen
-// anew on the other folds. Copies of a run count once and doubtful runs are left out. It also
-// returns the constants that all runs choose.
-func (t *Table) HeldOut(ctx context.Context, folds int) ([]Kept, []Chosen, error) {
-	predict := func(tune tuning) (*validate.Report, error) {
-		return t.predict(ctx, question.Default(), validate.Trial{Simulated: validate.Nothing, Tune: tune})
+// Held is runs of tables, judged by what was chosen without them.
+type Held struct {
+	tables []*Table
+	runs   []*judged
+	by     *Parting
+	Parts  int
+	Chosen []Chosen // by all runs
+}
+
+// HeldOut leaves out one part of the runs after the other, chooses the constants of engines again
+// on the rest, and predicts what was left out. Copies of a run count once.
+func HeldOut(ctx context.Context, by *Parting, tables ...*Table) (*Held, error) {
+	h := &Held{tables: tables, by: by}
+	if err := h.read(ctx); err != nil {
+		return nil, err
 	}
-	base, err := predict(nil)
+	drawn, err := h.surfaces(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	runs := t.judged(base, folds)
-	drawn, err := surfaces(runs, predict)
-	if err != nil {
-		return nil, nil, err
+	groups := h.groups(drawn)
+	parts := map[string][]*judged{}
+	for _, j := range h.runs {
+		parts[by.of(j)] = append(parts[by.of(j)], j)
 	}
-	groups := groupedRuns(runs, drawn)
-	for fold := range folds {
-		others := slices.DeleteFunc(slices.Clone(groups), func(g *grouped) bool { return g.fold == fold })
-		r, err := predict(choose(others).tune)
-		if err != nil {
-			return nil, nil, err
+	h.Parts = len(parts)
+	// Most parts leave the choice as it is; runs with equal constants are predicted together.
+	type alike struct {
+		constants chosen
+		runs      []*judged
+	}
+	choices := map[string]*alike{}
+	for _, part := range slices.Sorted(maps.Keys(parts)) {
+		others := slices.DeleteFunc(slices.Clone(groups), func(g *grouped) bool { return g.part == part })
+		c := choose(others)
+		key := fmt.Sprint(c)
+		if choices[key] == nil {
+			choices[key] = &alike{constants: c}
 		}
-		for i := range runs {
-			if j := runs[i]; j != nil && j.fold == fold {
-				j.held = predictedFigures(&r.Rows[i])
-			}
+		choices[key].runs = append(choices[key].runs, parts[part]...)
+	}
+	for _, key := range slices.Sorted(maps.Keys(choices)) {
+		c := choices[key]
+		if err := h.predict(ctx, c.runs, validate.Everything, c.constants.tune, func(j *judged, f *[figureCount]float64) { j.held = *f }); err != nil {
+			return nil, err
 		}
 	}
-	return kept(runs), choose(groups).list(), nil
+	h.Chosen = choose(groups).list()
+	return h, nil
 }
 
 // Chosen is a constant of an engine in seconds, as built in and as all runs of a table choose it.
@@ -112,92 +154,204 @@ func (m chosen) list() (out []Chosen) {
 	return out
 }
 
-// judged are the rows of a report as runs; nil for copies of others.
-func (t *Table) judged(r *validate.Report, folds int) []*judged {
-	out := make([]*judged, len(r.Rows))
-	groups, copies, stalled := map[string]int{}, t.countRuns(r), stalledRuns(t.loads(r))
-	for i := range r.Rows {
-		row := &r.Rows[i]
-		of := t.rows[i]
-		name := of.name(row)
-		listed := copies[name]
-		if copies[name] = 0; listed == 0 {
+// read predicts all runs as built.
+func (h *Held) read(ctx context.Context) error {
+	listed := map[string]int{}
+	for at, t := range h.tables {
+		r, err := t.predictAll(ctx, validate.Trial{})
+		if err != nil {
+			return err
+		}
+		for i := range r.Rows {
+			if j := t.judged(r, i); j != nil {
+				j.table = at
+				h.runs = append(h.runs, j)
+				listed[j.name()]++
+			}
+		}
+	}
+	copies := maps.Clone(listed)
+	h.runs = slices.DeleteFunc(h.runs, func(j *judged) bool {
+		name := j.name()
+		first := copies[name] > 0
+		copies[name] = 0
+		return !first
+	})
+	for _, j := range h.runs {
+		of := h.tables[j.table].rows[j.row]
+		first, later := doubted(of, listed[j.name()])
+		j.doubtful = [figureCount]bool{ttft: first, tpot: later, ttftMedian: first, ttftP99: first}
+	}
+	return nil
+}
+
+// name tells a run from others; copies of it in tables have the same.
+func (j *judged) name() string { return fmt.Sprint(j.group(), j.mode, j.measured) }
+
+// judged is a row of a report as a run; nil for one that is not answered.
+func (t *Table) judged(r *validate.Report, i int) *judged {
+	row, of := &r.Rows[i], t.rows[i]
+	if row.Deployment == "" {
+		return nil
+	}
+	drafting, _ := of.Drafts()
+	j := &judged{
+		row: i, engine: row.Engine, model: row.Model, system: row.System, mode: of.Get("mode"), drafts: drafting, told: !row.Unstated,
+		version: cmp.Or(of.Cell("backend_version"), of.Cell("version")), source: cmp.Or(of.Cell("source"), filepath.Base(t.Name)),
+	}
+	if same, ok := sameModel[j.model]; ok {
+		j.model = same
+	}
+	j.source, _, _ = strings.Cut(j.source, " (")
+	j.series = fmt.Sprint(row.Deployment, " ", j.version)
+	j.measured, j.trusted = figuresOf(r, row, func(f *validate.Figure) float64 { return f.Measured }), trustedOf(r, row)
+	j.built = figuresOf(r, row, func(f *validate.Figure) float64 { return f.Predicted })
+	return j
+}
+
+// figuresOf are numbers of a row; NaN: not known. TPOT is the median where there is no mean, from
+// which it differs by a hundredth.
+func figuresOf(r *validate.Report, row *validate.Row, of func(*validate.Figure) float64) (out [figureCount]float64) {
+	for f, name := range figureNames {
+		out[f] = math.NaN()
+		if i := figureAt(r, row, f, name); i >= 0 && of(&row.Figures[i]) > 0 {
+			out[f] = of(&row.Figures[i])
+		}
+	}
+	return out
+}
+
+// figureAt is the place of a figure that a row has; -1: nowhere.
+func figureAt(r *validate.Report, row *validate.Row, figure int, name string) int {
+	at := slices.Index(r.Figures, name)
+	if figure == tpot && row.Figures[at].Measured == 0 {
+		at = slices.Index(r.Figures, "TPOT p50")
+	}
+	return at
+}
+
+// trustedOf is how far the figures of a row can be trusted. A median knows no first wave.
+func trustedOf(r *validate.Report, row *validate.Row) (out [figureCount]*estimate.Confidence) {
+	first, later := row.Figures[slices.Index(r.Figures, "TTFT")].Trusted, row.Figures[slices.Index(r.Figures, "TPOT")].Trusted
+	out[ttft], out[tpot] = first, later
+	if first != nil {
+		steady := *first
+		steady.Causes[estimate.Wave] = false
+		out[ttftMedian] = &steady
+	}
+	return out
+}
+
+// predict predicts some runs with other constants.
+func (h *Held) predict(ctx context.Context, list []*judged, depth validate.Depth, tune tuning, set func(*judged, *[figureCount]float64)) error {
+	for at, t := range h.tables {
+		var runs []*judged
+		for _, j := range list {
+			if j.table == at {
+				runs = append(runs, j)
+			}
+		}
+		if len(runs) == 0 {
 			continue
 		}
-		drafting, _ := of.Drafts()
-		j := &judged{engine: of.Get("backend"), mode: of.Get("mode"), system: of.Get("system"), drafts: drafting, stalled: stalled[i], group: of.group()}
-		j.measured = [2]float64{row.Figures[ttft].Measured, row.Figures[tpot].Measured}
-		if j.measured[tpot] == 0 {
-			j.measured[tpot] = of.median() // nearly the mean, where a run has none
+		some := t.some(runs)
+		r, err := some.predictAll(ctx, validate.Trial{Simulated: depth, Tune: tune})
+		if err != nil {
+			return err
 		}
-		j.doubtful[ttft], j.doubtful[tpot] = doubted(of.named, listed)
-		j.shipped = predictedFigures(row)
-		groups[j.group] = 0
-		out[i] = j
-	}
-	for at, group := range slices.Sorted(maps.Keys(groups)) {
-		groups[group] = at % folds
-	}
-	for _, j := range out {
-		if j != nil {
-			j.fold = groups[j.group]
+		for i, j := range runs {
+			f := figuresOf(r, &r.Rows[i], func(f *validate.Figure) float64 { return f.Predicted })
+			set(j, &f)
 		}
+	}
+	return nil
+}
+
+// some is a table of some of the rows.
+func (t *Table) some(runs []*judged) *Table {
+	out := &Table{Name: t.Name, header: t.header}
+	for _, j := range runs {
+		out.rows = append(out.rows, t.rows[j.row])
 	}
 	return out
 }
 
-// median is the measured median of TPOT in ms, 0 where there is none.
-func (r run) median() float64 {
-	v, _ := strconv.ParseFloat(cmp.Or(r.Cell("tpot_p50"), r.Cell("tpot_p50_ms"), r.Cell("median_tpot_ms")), 64)
-	return v
-}
-
-func predictedFigures(row *validate.Row) (out [2]float64) {
-	for f := range out {
-		if out[f] = row.Figures[f].Predicted; out[f] == 0 {
-			out[f] = math.NaN()
+// predictAll predicts all rows, on two processors.
+func (t *Table) predictAll(ctx context.Context, trial validate.Trial) (*validate.Report, error) {
+	halves := min(2, len(t.rows))
+	var wait sync.WaitGroup
+	reports, errs := make([]*validate.Report, halves), make([]error, halves)
+	cut := func(k int) int { return k * len(t.rows) / halves }
+	for k := range halves {
+		wait.Go(func() {
+			part := &Table{Name: t.Name, header: t.header, rows: t.rows[cut(k):cut(k+1)]}
+			reports[k], errs[k] = part.report(ctx, trial)
+		})
+	}
+	wait.Wait()
+	for k := range halves {
+		if errs[k] != nil {
+			return nil, errs[k]
+		}
+		if k > 0 {
+			reports[0].Rows = append(reports[0].Rows, reports[k].Rows...)
 		}
 	}
-	return out
+	return reports[0], nil
 }
 
-// kept is how the targets are kept that some runs tell something of.
-func kept(runs []*judged) (out []Kept) {
-	for i := range targets {
-		k := Kept{Target: targets[i]}
-		var shipped, held []float64
-		groups := map[string]bool{}
-		for _, j := range runs {
-			if j == nil || !k.of(j) {
-				continue
+// report predicts the rows as the program does.
+func (t *Table) report(ctx context.Context, trial validate.Trial) (*validate.Report, error) {
+	text := table.Table[run]{Rows: t.rows}
+	for i, column := range t.header {
+		text.Columns = append(text.Columns, table.TextColumn(column, func(r run) string { return r.cells[i] }))
+	}
+	var b bytes.Buffer
+	if err := text.Write(&b, table.CSV); err != nil {
+		return nil, err
+	}
+	return trial.Serving(ctx, t.Name, &b, question.Default())
+}
+
+// heldFigure is a figure of a run.
+type heldFigure struct {
+	*judged
+	file, id, part string
+	figure         int
+}
+
+// heldColumns are the file of all runs with their predictions.
+var heldColumns = []table.Column[heldFigure]{
+	table.TextColumn("file", func(f heldFigure) string { return f.file }),
+	table.TextColumn("id", func(f heldFigure) string { return f.id }),
+	table.TextColumn("part", func(f heldFigure) string { return f.part }),
+	table.TextColumn("source", func(f heldFigure) string { return f.source }),
+	table.TextColumn("model", func(f heldFigure) string { return f.model }),
+	table.TextColumn("engine", func(f heldFigure) string { return f.engine }),
+	table.TextColumn("version", func(f heldFigure) string { return f.version }),
+	table.TextColumn("system", func(f heldFigure) string { return f.system }),
+	table.TextColumn("mode", func(f heldFigure) string { return f.mode }),
+	table.TextColumn("drafts", func(f heldFigure) string { return strconv.FormatBool(f.drafts) }),
+	table.TextColumn("figure", func(f heldFigure) string { return figureNames[f.figure] }),
+	table.TextColumn("measured_ms", func(f heldFigure) string { return digits(f.measured[f.figure]) }),
+	table.TextColumn("as_built_ms", func(f heldFigure) string { return digits(f.built[f.figure]) }),
+	table.TextColumn("held_out_ms", func(f heldFigure) string { return digits(f.held[f.figure]) }),
+	table.TextColumn("doubtful", func(f heldFigure) string { return strconv.FormatBool(f.doubtful[f.figure]) }),
+}
+
+func digits(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+// WriteCSV writes all runs with their predictions.
+func (h *Held) WriteCSV(w io.Writer) error {
+	out := table.Table[heldFigure]{Columns: heldColumns}
+	for _, j := range h.runs {
+		t := h.tables[j.table]
+		id := cmp.Or(t.rows[j.row].Cell("id"), strconv.Itoa(j.row+1))
+		for f := range figureNames {
+			if !math.IsNaN(j.measured[f]) && !math.IsNaN(j.built[f]) {
+				out.Rows = append(out.Rows, heldFigure{j, filepath.Base(t.Name), id, h.by.of(j), f})
 			}
-			a, b := j.error(k.figure, j.shipped[k.figure]), j.error(k.figure, j.held[k.figure])
-			if math.IsNaN(a+b) || math.IsInf(a+b, 0) {
-				continue
-			}
-			shipped, held = append(shipped, a), append(held, b)
-			groups[j.group] = true
-		}
-		if k.Runs, k.Groups = len(shipped), len(groups); k.Runs == 0 {
-			continue
-		}
-		k.Shipped, k.Held = 100*validate.Median(shipped), 100*validate.Median(held)
-		out = append(out, k)
-	}
-	return out
-}
-
-// Cells are a target as a row of a table.
-func (k *Kept) Cells() []string {
-	most, verdict := "", ""
-	if k.Most > 0 {
-		most, verdict = fmt.Sprintf("%.0f%%", k.Most), "kept"
-		if k.Held > k.Most {
-			verdict = "missed"
 		}
 	}
-	return []string{k.Name, fmt.Sprint(k.Runs), fmt.Sprint(k.Groups), fmt.Sprintf("%.1f%%", k.Shipped), fmt.Sprintf("%.1f%%", k.Held), most, verdict}
+	return out.Write(w, table.CSV)
 }
-
-// KeptColumns are the heads of these cells.
-var KeptColumns = []string{"median error", "runs", "groups", "as it is", "held out", "target", ""}

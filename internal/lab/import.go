@@ -7,10 +7,11 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"throughline/internal/benchmark"
 	"throughline/internal/csvfile"
+	"throughline/internal/files"
+	"throughline/internal/names"
 	"throughline/internal/question"
 	"throughline/internal/runs"
 	"throughline/internal/validate"
@@ -32,7 +33,7 @@ type run struct {
 
 // Import reads a public table of serving runs, with whatever its authors wrote into it.
 func Import(ctx context.Context, name string) (*Table, error) {
-	f, err := runs.Open(name)
+	f, err := runs.Open(files.Machine, name)
 	if err != nil {
 		return nil, err
 	}
@@ -51,11 +52,8 @@ func read(ctx context.Context, name string, src io.Reader) (*Table, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	t.header = runs.Names(header)
-	at := map[string]int{}
-	for i, column := range slices.Backward(t.header) {
-		at[column] = i
-	}
+	columns := names.Header(header)
+	t.header = columns.Names()[:len(header)]
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -70,23 +68,23 @@ func read(ctx context.Context, name string, src io.Reader) (*Table, error) {
 			return nil, fmt.Errorf("%s:%d: %d cells, the header has %d", name, c.Line(), len(cells), len(header))
 		}
 		cells = slices.Clone(cells)
-		t.rows = append(t.rows, run{benchmark.Row{Cell: func(column string) string {
-			if i, ok := at[column]; ok {
-				return strings.TrimSpace(cells[i])
-			}
-			return ""
-		}}, cells})
+		t.rows = append(t.rows, run{benchmark.Row{Cell: columns.Of(cells)}, cells})
 	}
 }
 
 // Write writes the table in the columns of questions, followed by its own other columns.
 func (t *Table) Write(w io.Writer) error {
-	measured := slices.DeleteFunc(validate.FigureColumns(), func(c string) bool { return !slices.Contains(t.header, c) })
+	var measured []string
+	for _, column := range t.header {
+		if validate.IsFigure(column) {
+			measured = append(measured, column)
+		}
+	}
 	reader := benchmark.NewReader(question.Default())
 	rows := make([]map[string]string, len(t.rows))
 	all := map[string]bool{"model": true, "system": true, "isl": true, "osl": true, "concurrency": true}
 	for i, r := range t.rows {
-		rows[i] = reader.Cells(r.Row, slices.ContainsFunc(measured, func(c string) bool { return r.Cell(c) != "" }))
+		rows[i] = reader.Cells(told(r.Row).Completed(), slices.ContainsFunc(measured, func(c string) bool { return r.Cell(c) != "" }))
 		for column := range rows[i] {
 			all[column] = true
 		}
@@ -95,7 +93,7 @@ func (t *Table) Write(w io.Writer) error {
 	var keep []int
 	header := slices.Clone(columns)
 	for i, column := range t.header {
-		if !question.IsRunColumn(column) {
+		if !question.IsRunColumn(column) && !benchmark.Replaced(column) {
 			keep, header = append(keep, i), append(header, column)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"throughline/internal/question"
+	"throughline/internal/test/long"
 	"throughline/internal/test/racing"
 	"throughline/internal/validate"
 )
@@ -15,6 +16,7 @@ import (
 // TestOfflineThroughput: runs without times of tokens are told by output tokens per second and GPU. Dense models of MLPerf, tuned and
 // full, are within 12% in the median, and those of Argonne on A100, with the engines of 2024, within 20%. Nothing was fitted to either.
 func TestOfflineThroughput(t *testing.T) {
+	long.NotRacing(t)
 	if racing.Enabled {
 		t.Skip("predictions of thousands of runs take long under the race detector")
 	}

@@ -4,30 +4,19 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"throughline/cost"
 	"throughline/deploy"
+	"throughline/estimate"
 	"throughline/internal/fitted"
 	"throughline/internal/question"
 	"throughline/internal/validate"
 	"throughline/op"
 )
-
-// tried are the widths that are chosen among, by part; 0: the part is not fitted.
-var tried = [3][]float64{{0.1, 0.2}, {0, 0.1, 0.2}, {0, 0.03, 0.06, 0.1}}
-
-// faded are the shares of corrections that may remain at other lengths. Decoding keeps all of its
-// correction: less was never chosen.
-var faded = func() (out []deploy.Shares) {
-	for _, prefill := range []float64{1, 0.7, 0.4} {
-		for _, first := range []float64{1, 0.7, 0.4} {
-			out = append(out, deploy.Shares{Decode: 1, Prefill: prefill, First: first})
-		}
-	}
-	return out
-}()
 
 // choice is how far parts may move, and what is left of that at other lengths.
 type choice struct {
@@ -35,32 +24,21 @@ type choice struct {
 	elsewhere deploy.Shares
 }
 
-// folds are the parts of the groups of deployments: each is judged by widths chosen on the others.
-const folds = 5
-
-// variant is a choice of what one point may correct.
-type variant struct {
-	name   string
-	allows func(w validate.Widths) bool
-	each   bool // engine has widths of its own
-}
-
-// allThree is the variant of calibrate serving.
-const allThree = "all three"
-
-// variants are what is compared.
-var variants = []variant{
-	{"decode scale", func(w validate.Widths) bool { return w[1] == 0 && w[2] == 0 }, false},
-	{"decode and prefill scale", func(w validate.Widths) bool { return w[1] > 0 && w[2] == 0 }, false},
-	{"decode scale, first token", func(w validate.Widths) bool { return w[1] == 0 && w[2] > 0 }, false},
-	{allThree, func(w validate.Widths) bool { return w[1] > 0 && w[2] > 0 }, false},
-	{"any of them, by engine", func(w validate.Widths) bool { return true }, true},
-}
+// choices are what widths are chosen among: decode scale, prompt scale and first token, and the
+// shares of corrections that remain at other lengths. Decoding keeps all of its correction.
+var choices = func() (out []choice) {
+	for _, w := range []validate.Widths{{0.1, 0.1, 0.03}, {0.1, 0.2, 0.03}, {0.1, 0.2, 0.1}, {0.2, 0.2, 0.03}, {0.2, 0.4, 0.03}} {
+		for _, left := range []float64{1, 0.7, 0.4} {
+			out = append(out, choice{w, deploy.Shares{Decode: 1, Prefill: left, First: left}})
+		}
+	}
+	return out
+}()
 
 // measuredDeployment is one of a table, its runs by the number of clients.
 type measuredDeployment struct {
 	engine, mode string
-	fold         int
+	pair         string
 	points       []*validate.FitPoint
 	doubtful     []bool // TTFT of each
 	middle       int
@@ -69,9 +47,10 @@ type measuredDeployment struct {
 // othersError is the errors of one run that was not fitted to.
 type othersError struct {
 	deployment *measuredDeployment
-	same       bool    // lengths as those of the run that was
-	tpot, ttft float64 // percent; negative: not known
-	bad        float64 // of both
+	same       bool       // lengths as those of the run that was
+	off        [2]float64 // logarithm of predicted over measured, TTFT and TPOT; NaN: not known
+	band       [2]float64 // of the run without a fit, as a logarithm
+	bad        float64    // of both
 }
 
 // OnePointRow is the errors on runs that were not fitted to, medians in percent.
@@ -83,11 +62,11 @@ type OnePointRow struct {
 
 // OnePointReport is what one measured run of each deployment tells of its others.
 type OnePointReport struct {
-	Deployments, Runs int
-	Rows              []OnePointRow
-	Chosen            []string // in words: the widths that all runs choose
-	BuiltIn           string   // and those of calibrate serving
-	Worse             float64  // percent by which BuiltIn is worse than the best widths
+	Deployments, Runs, Pairs int
+	Rows                     []OnePointRow
+	Inside                   [2]float64 // share of the others inside the bands of a fit, TTFT and TPOT
+	Worse                    [2]int     // runs further off than without the fit, by more than their band
+	Chosen, BuiltIn          string     // in words: the widths that all runs choose, and those of calibrate serving
 }
 
 // onePoint fits deployments of tables to one of their runs.
@@ -97,44 +76,63 @@ type onePoint struct {
 }
 
 // OnePoint fits each deployment to its run at mid concurrency and judges it by its other runs. How
-// far a part may move is chosen on other groups (model, system and engine) than it is judged on.
+// far a part may move is chosen without the pair of model and engine that it is judged on.
 func (t *Table) OnePoint(ctx context.Context) (*OnePointReport, error) {
 	f := onePoint{validate.NewFitter(ctx, question.Default()), ctx}
 	list, err := f.deployments(t)
 	if err != nil {
 		return nil, err
 	}
-	var all []choice
-	widths := []validate.Widths{{}}
-	for _, d := range tried[0] {
-		for _, p := range tried[1] {
-			for _, t := range tried[2] {
-				widths = append(widths, validate.Widths{d, p, t})
-				for _, share := range faded {
-					all = append(all, choice{validate.Widths{d, p, t}, share})
-				}
-			}
-		}
-	}
-	errors, err := f.judge(list, widths)
+	errors, err := f.judge(list)
 	if err != nil {
 		return nil, err
 	}
+	pairs := map[string]bool{}
 	out := &OnePointReport{Deployments: len(list), BuiltIn: builtIn().words()}
-	for i := range list {
-		out.Runs += len(list[i].points)
+	for _, d := range list {
+		out.Runs += len(d.points)
+		pairs[d.pair] = true
 	}
-	out.add("nothing", errors[choice{elsewhere: faded[0]}], false)
-	for _, v := range variants {
-		judged, chosen := v.crossed(all, errors)
-		out.add(v.name, judged, v.each || v.name == allThree)
-		out.Chosen = append(out.Chosen, v.name+": "+chosen)
+	out.Pairs = len(pairs)
+	var before, after []othersError
+	for _, pair := range slices.Sorted(maps.Keys(pairs)) {
+		c := best(errors, func(e *othersError) bool { return e.deployment.pair != pair })
+		for i, e := range errors[c] {
+			if e.deployment.pair == pair {
+				before, after = append(before, errors[choice{}][i]), append(after, e)
+			}
+		}
 	}
-	three := variants[slices.IndexFunc(variants, func(v variant) bool { return v.name == allThree })]
-	on := func(*othersError) bool { return true }
-	best := three.best(all, errors, on)
-	out.Worse = 100 * (badnessOf(errors[*builtIn()], on)/badnessOf(errors[best], on) - 1)
+	out.add("nothing", before)
+	out.add("one run", after)
+	out.compare(before, after)
+	all := best(errors, func(*othersError) bool { return true })
+	out.Chosen = all.words()
 	return out, nil
+}
+
+// compare counts runs inside the bands of a fit, and those that it puts further off.
+func (r *OnePointReport) compare(before, after []othersError) {
+	for f, q := range []estimate.Quantity{ttft: estimate.TTFT, tpot: estimate.TPOT} {
+		known := estimate.Known(q, cost.Fitted, 0, estimate.Causes{estimate.Wave: q == estimate.TTFT})
+		known = known.Given(&estimate.MeasuredRun)
+		band := math.Log1p(known.Band)
+		n := 0.0
+		for i := range after {
+			was, is := math.Abs(before[i].off[f]), math.Abs(after[i].off[f])
+			if math.IsNaN(is) {
+				continue
+			}
+			n++
+			if is <= band {
+				r.Inside[f]++
+			}
+			if is > was+before[i].band[f] {
+				r.Worse[f]++
+			}
+		}
+		r.Inside[f] /= n
+	}
 }
 
 // badnessOf is the sum of that of some runs.
@@ -147,45 +145,14 @@ func badnessOf(list []othersError, on func(*othersError) bool) (sum float64) {
 	return sum
 }
 
-// crossed is the errors of every fold under the widths that the others choose, and these in words.
-func (v *variant) crossed(all []choice, errors map[choice][]othersError) ([]othersError, string) {
-	of := func(engine string, fold int, in bool) func(*othersError) bool {
-		return func(e *othersError) bool {
-			return (engine == "" || e.deployment.engine == engine) && (e.deployment.fold == fold) == in
-		}
-	}
-	engines := []string{""}
-	if v.each {
-		engines = nil
-		for i := range errors[all[0]] {
-			if e := errors[all[0]][i].deployment.engine; !slices.Contains(engines, e) {
-				engines = append(engines, e)
-			}
-		}
-		slices.Sort(engines)
-	}
-	var out []othersError
-	var words []string
-	for _, engine := range engines {
-		for fold := range folds {
-			w := v.best(all, errors, of(engine, fold, false))
-			for _, e := range errors[w] {
-				if of(engine, fold, true)(&e) {
-					out = append(out, e)
-				}
-			}
-		}
-		w := v.best(all, errors, of(engine, -1, false))
-		words = append(words, strings.TrimSpace(engine+" "+w.words()))
-	}
-	return out, strings.Join(words, "; ")
-}
+// firstParts are those that calibrate serving corrects unless told otherwise.
+const firstParts = 3
 
 // builtIn is the choice of calibrate serving.
 func builtIn() *choice {
 	c := &choice{elsewhere: fitted.Elsewhere}
 	usual := validate.UsualWidths()
-	copy(c.widths[:], usual[:len(tried)])
+	copy(c.widths[:], usual[:firstParts])
 	return c
 }
 
@@ -201,39 +168,35 @@ func (c *choice) words() string {
 	return strings.Join(out, ", ")
 }
 
-// best is the widths that are least bad on some runs: errors count as where constants are chosen.
-func (v *variant) best(all []choice, errors map[choice][]othersError, on func(*othersError) bool) choice {
-	var best choice
+// best is the choice that is least bad on some runs: errors count as where constants are chosen.
+func best(errors map[choice][]othersError, on func(*othersError) bool) (best choice) {
 	least := math.Inf(1)
-	for i := range all {
-		if !v.allows(all[i].widths) {
-			continue
-		}
-		if sum := badnessOf(errors[all[i]], on); sum < least {
-			best, least = all[i], sum
+	for _, c := range choices {
+		if sum := badnessOf(errors[c], on); sum < least {
+			best, least = c, sum
 		}
 	}
 	return best
 }
 
 // mediansOf are the errors of some runs.
-func mediansOf(list []othersError, on func(*othersError) bool) (tpot, ttft float64, rows int) {
-	var tokens, firsts []float64
+func mediansOf(list []othersError, on func(*othersError) bool) (tpots, ttfts float64, rows int) {
+	var off [2][]float64
 	for i := range list {
-		if e := &list[i]; on(e) {
-			if tokens = append(tokens, e.tpot); e.ttft >= 0 {
-				firsts = append(firsts, e.ttft)
+		for f := range off {
+			if e := &list[i]; on(e) && !math.IsNaN(e.off[f]) {
+				off[f] = append(off[f], 100*math.Abs(math.Expm1(e.off[f])))
 			}
 		}
 	}
-	if len(tokens) == 0 || len(firsts) == 0 {
+	if len(off[tpot]) == 0 || len(off[ttft]) == 0 {
 		return 0, 0, 0
 	}
-	return validate.Median(tokens), validate.Median(firsts), len(tokens)
+	return validate.Median(off[tpot]), validate.Median(off[ttft]), len(off[tpot])
 }
 
-// add sums errors up; in detail by mode and engine.
-func (r *OnePointReport) add(name string, list []othersError, detail bool) {
+// add sums errors up, by lengths, mode and engine.
+func (r *OnePointReport) add(name string, list []othersError) {
 	row := func(what string, on func(*othersError) bool) {
 		if tpot, ttft, n := mediansOf(list, on); n > 0 {
 			r.Rows = append(r.Rows, OnePointRow{name, what, n, tpot, ttft})
@@ -242,9 +205,6 @@ func (r *OnePointReport) add(name string, list []othersError, detail bool) {
 	row("equal lengths", func(e *othersError) bool { return e.same })
 	row("other lengths", func(e *othersError) bool { return !e.same })
 	row("all", func(*othersError) bool { return true })
-	if !detail {
-		return
-	}
 	for _, mode := range []string{"agg", "disagg"} {
 		row("all, "+mode, func(e *othersError) bool { return e.deployment.mode == mode })
 	}
@@ -253,72 +213,74 @@ func (r *OnePointReport) add(name string, list []othersError, detail bool) {
 	}
 }
 
-// judge fits each deployment to its middle run and predicts the others, for all widths and shares
-// left at other lengths. Requests of one length are handled in turn to reuse known steps.
-func (f *onePoint) judge(list []*measuredDeployment, widths []validate.Widths) (map[choice][]othersError, error) {
+// judge fits each deployment to its middle run and predicts the others, without a fit and for all
+// choices. Requests of one length are handled in turn to reuse known steps.
+func (f *onePoint) judge(list []*measuredDeployment) (map[choice][]othersError, error) {
 	out := map[choice][]othersError{}
 	for _, d := range list {
 		if err := f.ctx.Err(); err != nil {
 			return nil, err
 		}
-		fits, err := f.fitMiddle(d, widths)
-		if err != nil {
-			return nil, err
+		fits := map[validate.Widths]deploy.Fit{}
+		for _, c := range append(choices, choice{}) {
+			if _, ok := fits[c.widths]; !ok {
+				fit, err := f.fitMiddle(d, c.widths)
+				if err != nil {
+					return nil, err
+				}
+				fits[c.widths] = fit
+			}
 		}
 		for i, p := range d.points {
 			if i == d.middle {
 				continue
 			}
 			distance := fitted.Distance(p.Lengths, d.points[d.middle].Lengths)
-			for k := range widths {
-				if err := f.judgeRun(d, i, distance, widths[k], &fits[k], out); err != nil {
+			for _, c := range append(choices, choice{}) {
+				fit := fits[c.widths]
+				e, err := f.judgeRun(d, i, fit.Faded(fitted.Left(distance, c.elsewhere)))
+				if err != nil {
 					return nil, err
 				}
+				e.same = distance == 0
+				out[c] = append(out[c], e)
 			}
 		}
 	}
 	return out, nil
 }
 
-// fitMiddle fits a deployment to its middle run, less a doubtful TTFT, for each of the widths.
-func (f *onePoint) fitMiddle(d *measuredDeployment, widths []validate.Widths) ([]deploy.Fit, error) {
+// fitMiddle fits a deployment to its middle run, less a doubtful TTFT.
+func (f *onePoint) fitMiddle(d *measuredDeployment, widths validate.Widths) (deploy.Fit, error) {
 	middle := *d.points[d.middle]
 	if d.doubtful[d.middle] {
 		middle.Targets = middle.Targets[1:]
 	}
-	out := make([]deploy.Fit, len(widths))
-	for i := range widths {
-		var err error
-		if f.Widths = widths[i]; f.Widths != (validate.Widths{}) {
-			if out[i], err = f.Fit([]*validate.FitPoint{&middle}); err != nil {
-				return nil, err
-			}
-		}
+	if f.Widths = widths; f.Widths == (validate.Widths{}) {
+		return deploy.Fit{}, nil
 	}
-	return out, nil
+	return f.Fit([]*validate.FitPoint{&middle})
 }
 
-// judgeRun is the errors of a run under a fit to another one, so far from its lengths.
-func (f *onePoint) judgeRun(d *measuredDeployment, at int, distance float64, w validate.Widths, fit *deploy.Fit, into map[choice][]othersError) error {
-	p := d.points[at]
-	e := othersError{deployment: d, same: distance == 0}
-	for i, share := range faded {
-		if i == 0 || !e.same {
-			got, err := f.Predicted(p, fit.Faded(fitted.Left(distance, share)))
-			if err != nil {
-				return err
-			}
-			off := func(k int) float64 { return 100 * math.Abs(got[k]/p.Targets[k].Measured-1) }
-			bad := func(k int) float64 { return badness(got[k], p.Targets[k].Measured, k) }
-			e.tpot, e.ttft, e.bad = off(tpot), off(ttft), bad(tpot)+bad(ttft)
-			if d.doubtful[at] {
-				e.ttft, e.bad = -1, bad(tpot)
-			}
-		}
-		c := choice{w, share}
-		into[c] = append(into[c], e)
+// judgeRun is the errors of a run under a fit to another one.
+func (f *onePoint) judgeRun(d *measuredDeployment, at int, fit deploy.Fit) (othersError, error) {
+	p, e := d.points[at], othersError{deployment: d}
+	got, err := f.Predicted(p, fit)
+	if err != nil {
+		return e, err
 	}
-	return nil
+	if t := p.Trusted(); t != nil {
+		e.band = [2]float64{ttft: math.Log1p(t.TTFT.Band), tpot: math.Log1p(t.TPOT.Band)}
+	}
+	for k := range e.off {
+		if k == ttft && d.doubtful[at] {
+			e.off[k] = math.NaN()
+			continue
+		}
+		e.off[k] = math.Log(got[k] / p.Targets[k].Measured)
+		e.bad += badness(got[k], p.Targets[k].Measured, k)
+	}
+	return e, nil
 }
 
 // deployments are those with several runs that have both times, without copies and doubtful runs.
@@ -329,47 +291,37 @@ func (f *onePoint) deployments(t *Table) ([]*measuredDeployment, error) {
 	}
 	listed := map[string]bool{}
 	found := map[string]*measuredDeployment{}
-	groups := map[*measuredDeployment]string{}
 	var out []*measuredDeployment
 	for i, p := range points {
 		if p == nil {
 			continue
 		}
 		r := t.rows[i]
-		at := slices.IndexFunc(doubts, func(d doubt) bool { return d.matches(r.named) })
-		model := r.named("model")
+		first, later := doubted(r, 1)
+		d := p.Deployment()
+		model := d.Model.Name
 		if same, ok := sameModel[model]; ok {
 			model = same
 		}
-		group := fmt.Sprint(model, r.Get("system"), r.Get("backend"))
-		copied := fmt.Sprint(group, r.Get("mode"), p.Targets[0].Measured, p.Targets[1].Measured)
-		if listed[copied] || at >= 0 && !doubts[at].ttft {
+		copied := fmt.Sprint(model, r.Get("system"), r.Get("engine"), r.Get("mode"), p.Targets[ttft].Measured, p.Targets[tpot].Measured)
+		if listed[copied] || later {
 			continue
 		}
 		listed[copied] = true
-		d := p.Deployment()
-		key := fmt.Sprint(model, validate.Identity(d), d.Of(op.Prefill).Count, d.Of(op.Decode).Count, r.Cell("backend_version"))
+		key := fmt.Sprint(model, validate.Identity(d), d.Of(op.Prefill).Count, d.Of(op.Decode).Count, r.Cell("backend_version"), r.Cell("version"))
 		if found[key] == nil {
-			found[key] = &measuredDeployment{engine: d.Engine.Name, mode: r.Get("mode")}
-			groups[found[key]] = group
+			found[key] = &measuredDeployment{engine: d.Engine.Name, mode: r.Get("mode"), pair: d.Engine.Name + " " + model}
 			out = append(out, found[key])
 		}
 		one := found[key]
-		one.points, one.doubtful = append(one.points, p), append(one.doubtful, at >= 0)
+		one.points, one.doubtful = append(one.points, p), append(one.doubtful, first)
 	}
 	out = slices.DeleteFunc(out, func(d *measuredDeployment) bool { return len(d.points) < 2 })
 	if len(out) == 0 {
 		return nil, fmt.Errorf("%s: no deployment has two runs with TTFT and TPOT", t.Name)
 	}
-	var names []string
 	for _, d := range out {
-		names = append(names, groups[d])
 		d.middle = d.mid()
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	for _, d := range out {
-		d.fold = slices.Index(names, groups[d]) % folds
 	}
 	return out, nil
 }

@@ -1,21 +1,22 @@
 package lab
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
 
 	"throughline/deploy"
 	"throughline/internal/question"
-	"throughline/internal/test/racing"
+	"throughline/internal/test/long"
 	"throughline/internal/validate"
 )
 
 // TestRoom: what a server has for its cache decides how long requests wait where it is full. Of the runs that another room would change,
 // in groups on which it was not found: as engines size their caches, as if memory that is usable held all (before), and without end.
 func TestRoom(t *testing.T) {
-	if racing.Enabled {
-		t.Skip("predictions of thousands of runs take long under the race detector")
+	if !long.Mode() {
+		t.Skip("evidence from thousands of runs, each simulated three times: with make test-long")
 	}
 	public, err := Import(t.Context(), besideProject(t, evidence.serving))
 	if err != nil {
@@ -33,16 +34,16 @@ func TestRoom(t *testing.T) {
 		predicted(func(_ string, s *deploy.Scheduling) { s.Memory = deploy.Memory{} }),
 		predicted(func(_ string, s *deploy.Scheduling) { s.Memory = deploy.Memory{Counts: "all", TakenGiB: -1e6} }),
 	}
-	listed := public.countRuns(ways[0])
+	listed := map[string]bool{}
 	errorsOf := map[string][3][2][]float64{} // by engine, way and figure
 	for i := range ways[0].Rows {
 		of := public.rows[i]
-		name := of.name(&ways[0].Rows[i])
-		ttft, tpot := doubted(of.named, listed[name])
-		if listed[name] == 0 || ttft || tpot {
+		name := fmt.Sprint(ways[0].Rows[i].Group, ways[0].Rows[i].Figures[ttft].Measured, ways[0].Rows[i].Figures[tpot].Measured)
+		first, later := doubted(of, 1)
+		if listed[name] || first || later {
 			continue
 		}
-		listed[name] = 0
+		listed[name] = true
 		same := func(figure int) bool {
 			now := ways[0].Rows[i].Figures[figure].Predicted
 			return !slices.ContainsFunc(ways[1:], func(r *validate.Report) bool { return math.Abs(r.Rows[i].Figures[figure].Predicted/now-1) > 0.02 })

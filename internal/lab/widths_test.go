@@ -2,80 +2,91 @@ package lab
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"throughline/cost"
 	"throughline/estimate"
-	"throughline/internal/test/racing"
+	"throughline/internal/test/long"
 	"throughline/internal/validate"
 )
 
-// made are samples of TPOT whose errors are spread evenly up to a limit: a tenth, with experts two tenths.
-func made(groups int) (out []validate.Sample) {
-	for g := range groups {
-		for i := range 100 {
-			experts := i%2 == 1
-			e := 0.1 * (float64(i) + 0.5) / 100
-			if experts {
-				e *= 2
-			}
-			if g%2 == 1 {
-				e = -e
-			}
-			c := estimate.Known(estimate.TPOT, cost.Fitted, 0, estimate.Circumstance{Experts: experts})
-			out = append(out, validate.Sample{Confidence: c, Group: fmt.Sprint(g), Error: e})
+// sampleOf is a sample of TPOT.
+func sampleOf(group, series string, e float64, causes ...estimate.Cause) validate.Sample {
+	all := estimate.Causes{estimate.Pairs: true}
+	for _, c := range causes {
+		all[c] = true
+	}
+	return validate.Sample{Confidence: estimate.Known(estimate.TPOT, cost.Fitted, 0, all), Group: group, Series: series, Error: e}
+}
+
+// TestParted: two series of errors, 0.3 ± 0.1 and -0.3 ± 0.1, have a median of their own taken off. By hand: of three in a
+// series 0, 0.1 and 0.1 are left, stretched by √(3/2) to 0.122; of the whole 0.2 to 0.4. The quantile of what is left is 0.122,
+// of the whole 0.4: of a common width of 0.4 loads are 0.122, and pairs √(0.4² - 0.122²) = 0.381.
+func TestParted(t *testing.T) {
+	var list []validate.Sample
+	for _, s := range []struct {
+		pair string
+		bias float64
+	}{{"a", 0.3}, {"b", -0.3}} {
+		for _, off := range []float64{-0.1, 0, 0.1} {
+			list = append(list, sampleOf(s.pair, s.pair, s.bias+off))
+		}
+	}
+	loads, pairs := parted(list, 0.4)
+	if math.Abs(loads-0.122) > 1e-3 || math.Abs(pairs-0.381) > 1e-3 {
+		t.Errorf("loads %v and pairs %v, by hand 0.122 and 0.381", loads, pairs)
+	}
+	// Runs without settings say nothing of it, and series of two neither.
+	list = append(list, sampleOf("c", "c", 5, estimate.Settings), sampleOf("c", "c", -5, estimate.Settings), sampleOf("c", "c", 0, estimate.Settings))
+	if again, _ := parted(list, 0.4); again != loads {
+		t.Errorf("runs without settings move loads from %v to %v", loads, again)
+	}
+}
+
+// normal are samples of pairs with a bias of their own, and further causes with theirs: of a normal distribution four in five lie
+// within 1.282 standard deviations.
+func normal(pairs, each int, within, between, unseen float64) (out []validate.Sample) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for p := range pairs {
+		var causes []estimate.Cause
+		bias := between * random.NormFloat64()
+		if p%2 == 1 {
+			causes = append(causes, estimate.Unseen)
+			bias += unseen * random.NormFloat64()
+		}
+		for range each {
+			out = append(out, sampleOf(fmt.Sprint("pair ", p), fmt.Sprint(p), bias+within*random.NormFloat64(), causes...))
 		}
 	}
 	return out
 }
 
-// TestFitWidths: of errors up to a tenth 82% are below 0.082, with experts below twice that.
+// TestFitWidths: the parts of drawn errors are found again, and bands hold four in five of pairs that had no part in them.
 func TestFitWidths(t *testing.T) {
-	samples := made(200)
+	samples := normal(300, 20, 0.1, 0.15, 0.4)
 	wild := samples[0]
 	wild.Error, wild.Doubtful = 100, true
 	samples = append(samples, wild)
 	w := FitWidths(samples)[estimate.TPOT]
-	if got := math.Exp(w.Base); math.Abs(got-0.082) > 0.003 {
-		t.Errorf("a width of %v, by hand 0.082", got)
+	at := math.Sqrt2 * math.Erfinv(aim)
+	for cause, want := range map[estimate.Cause]float64{estimate.Loads: 0.1 * at, estimate.Pairs: 0.15 * at, estimate.Unseen: 0.4 * at} {
+		if got := w[cause]; math.Abs(got/want-1) > 0.15 {
+			t.Errorf("%s: %v, drawn with %v", estimate.CauseNames[cause], got, want)
+		}
 	}
-	if got := math.Exp(w.Experts); math.Abs(got-2) > 0.1 {
-		t.Errorf("with experts %v times that, by hand twice", got)
+	// Of few pairs no cause is told from their biases.
+	if few := FitWidths(normal(8, 20, 0.1, 0.15, 0.4))[estimate.TPOT]; few[estimate.Unseen] != 0 {
+		t.Errorf("four unseen pairs tell %v", few[estimate.Unseen])
 	}
-	if few := FitWidths(made(4))[estimate.TPOT]; few.Experts < 0.1 || few.Experts > 0.9*w.Experts {
-		t.Errorf("four groups tell %v of experts, 200 %v", few.Experts, w.Experts)
-	}
-	crossed := CrossCovered(Trustworthy(samples), groupsOf(samples))
-	if len(crossed[0]) != 10_000 || len(crossed[1]) != 10_000 {
-		t.Fatalf("%d and %d samples", len(crossed[0]), len(crossed[1]))
-	}
-	c := validate.Covered(crossed[:]...)
-	if len(c) != 1 || c[0].Quantity != estimate.TPOT || c[0].Level != cost.Fitted || c[0].Rows != 20_000 || math.Abs(c[0].Inside-aim) > 0.03 {
-		t.Errorf("%+v", c)
-	}
-}
-
-// TestMeanCovered: whatever halves ten equal groups are put into, as many lie inside as of the first ones, and the halvings do
-// not differ.
-func TestMeanCovered(t *testing.T) {
-	samples := made(10)
-	crossed := CrossCovered(samples, groupsOf(samples))
-	once := validate.Covered(crossed[:]...)[0]
-	list, together := MeanCovered(samples)
-	if together != 0 && math.Abs(together-1) > 1e-9 {
-		t.Errorf("%v of equal halvings hold", together)
-	}
-	if mean := list[0]; mean.Rows != 1000 || math.Abs(mean.Inside-once.Inside) > 1e-9 || math.Abs(mean.Median-once.Median) > 1e-9 || mean.Spread[0] > 1e-6 {
-		t.Errorf("%+v, one halving %+v", mean, once)
+	out := Trustworthy(LeftOut(normal(60, 20, 0.1, 0.15, 0.4)))
+	if got := validate.InsideOf(out); got < validate.Fewest || got > validate.Most {
+		t.Errorf("%.1f%% of pairs that were left out lie inside", 100*got)
 	}
 }
 
@@ -100,7 +111,7 @@ func TestCovered(t *testing.T) {
 	}
 }
 
-// TestThirds: bands of one width are in no order, and those of two sets of widths are not compared.
+// TestThirds: bands of one width are in no order.
 func TestThirds(t *testing.T) {
 	of := func(band float64, inside ...bool) (out []validate.Sample) {
 		for i := range 30 {
@@ -129,35 +140,24 @@ func TestThirds(t *testing.T) {
 	if !near(together.Thirds, 2./3, 5./6, 1) || math.Abs(together.Inside-5./6) > 1e-12 || math.Abs(together.Above-1./6) > 1e-12 {
 		t.Errorf("one set of widths: %+v", together)
 	}
-	if got := validate.Covered(third, two)[0].Thirds; !near(got, 5./6, 5./6, 5./6) {
-		t.Errorf("two sets of widths: %v", got)
-	}
 	// 50 of 60 are inside; so many are off by nothing, the rest by twice a tenth.
 	if math.Abs(together.Constant) > 1e-12 || together.Median != 0.5 {
 		t.Errorf("one band for all of %v, a median of %v", together.Constant, together.Median)
 	}
 }
 
-// predicted are the samples of today, which several tests look at.
-var evident = sync.OnceValues(func() ([]validate.Sample, error) { return Evidence(context.Background(), "../..") })
-
-func samples(t *testing.T) []validate.Sample {
-	t.Helper()
-	if racing.Enabled {
-		t.Skip("predictions of thousands of runs take long under the race detector")
+// TestBandsCurrent: the widths and the tables about them are what the predictions of today give, and of pairs that were left out
+// 75 to 88% lie inside at every level with 100 rows or more.
+func TestBandsCurrent(t *testing.T) {
+	if !long.Mode() {
+		t.Skip("chooses constants for every pair again: minutes")
 	}
 	besideProject(t, evidence.serving)
-	out, err := evident()
+	found, err := Evidence(t.Context(), "../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.Clone(out)
-}
-
-// TestBandsCurrent: the widths and the tables about them are what the predictions of today give.
-func TestBandsCurrent(t *testing.T) {
-	s := samples(t)
-	want, err := BandsOf(s)
+	want, err := BandsOf(found)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestBandsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown, err := BandsPage(doc, s)
+	shown, err := BandsPage(doc, found.Samples)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,126 +175,9 @@ func TestBandsCurrent(t *testing.T) {
 	if !bytes.Equal(doc, shown) {
 		t.Error("docs/validation/bands.md is old: run go run ./cmd/lab bands and look at the difference")
 	}
-}
-
-// TestCoverage: with widths from the other half of the groups, 75 to 88% of the predictions of every level with 100 rows or more
-// lie inside their bands, and of each third of them: in the halves of the groups in turns, and on average of halves by chance, of which no fewer
-// hold all at once than of bands that are right.
-// No band is wider than it must be: a rung narrower, fewer than four in five would be, and one for
-// all that holds as many is no narrower on average of the halves by chance, but for a rung.
-func TestCoverage(t *testing.T) {
-	rung := math.Pow(10, 1./20)
-	s := Trustworthy(samples(t))
-	crossed := CrossCovered(s, groupsOf(s))
-	chance, together := MeanCovered(s)
-	levels := 0
-	for i := range chance {
-		c := &chance[i].Coverage
-		if c.Rows < validate.EnoughToJudge {
-			continue
+	for _, c := range validate.Covered(Trustworthy(LeftOut(found.Samples))) {
+		if c.Rows >= validate.EnoughToJudge && (c.Inside < validate.Fewest || c.Inside > validate.Most) {
+			t.Errorf("%s, %s, %d rows: %.1f%% inside", estimate.Quantities[c.Quantity], c.Level, c.Rows, 100*c.Inside)
 		}
-		levels++
-		if !c.Held() {
-			t.Errorf("%s, %s, %d rows: %.1f%% inside, by thirds %.3f", estimate.Quantities[c.Quantity], c.Level, c.Rows, 100*c.Inside, c.Thirds)
-		}
-		if c.Median > rung*c.Constant {
-			t.Errorf("%s, %s: a median band of %.3f, where %.3f for all would hold as many", estimate.Quantities[c.Quantity], c.Level, c.Median, c.Constant)
-		}
-	}
-	if levels < 5 {
-		t.Errorf("only %d levels have 100 rows or more", levels)
-	}
-	turns := validate.Covered(crossed[:]...)
-	for i := range turns {
-		if c := &turns[i]; c.Rows >= validate.EnoughToJudge && !c.Held() {
-			t.Errorf("halves in turns: %s, %s, %d rows: %.1f%% inside, by thirds %.3f", estimate.Quantities[c.Quantity], c.Level, c.Rows, 100*c.Inside, c.Thirds)
-		}
-	}
-	luck := LuckOf(s)
-	if together < luck.Known {
-		t.Errorf("all hold at once in %.3f of the halves by chance, of bands that are right in %.3f", together, luck.Known)
-	}
-	all := slices.Concat(crossed[:]...)
-	for i := range all {
-		all[i].Band /= rung
-	}
-	if narrow := validate.InsideOf(all); narrow > 0.8 {
-		t.Errorf("bands a rung narrower hold %.1f%%", 100*narrow)
-	}
-}
-
-// TestLuck: errors of groups that have nothing in common, in many groups, are inside as often as they should be in every half; groups
-// that are each off by one number have all in common, and hold all at once or not by luck.
-func TestLuck(t *testing.T) {
-	draw := func(common float64) (out []validate.Sample) {
-		random := rand.New(rand.NewPCG(3, 3))
-		for g := range 40 {
-			own := random.NormFloat64()
-			for range 60 {
-				c := estimate.Known(estimate.TPOT, cost.Fitted, 0, estimate.Circumstance{})
-				e := math.Sqrt(common)*own + math.Sqrt(1-common)*random.NormFloat64()
-				out = append(out, validate.Sample{Confidence: c, Group: fmt.Sprint(g), Error: 0.1 * e})
-			}
-		}
-		return out
-	}
-	alone, together := LuckOf(draw(0)), LuckOf(draw(0.9))
-	if got := alone.Alike[estimate.TPOT]; got > 0.03 {
-		t.Errorf("groups with nothing in common have %v", got)
-	}
-	if got := together.Alike[estimate.TPOT]; got < 0.8 || got > 0.97 {
-		t.Errorf("of 0.9 in common %v are found", got)
-	}
-	if alone.Known < 0.95 || alone.Found < 0.8 || math.Abs(alone.Fair-fair) > 0.03 || alone.Members[estimate.TPOT] != 40 {
-		t.Errorf("errors of their own: %+v", alone)
-	}
-	if together.Known > 0.9*alone.Known || together.Outside < alone.Outside {
-		t.Errorf("common errors: %+v, their own: %+v", together, alone)
-	}
-}
-
-// TestUnseen: runs of others that had no part in any width, those of one benchmark whose scripts are known, without drafts, lie inside the
-// bands of TPOT as often as they should, on AMD's chips, too. Those whose settings are not told would not.
-func TestUnseen(t *testing.T) {
-	if racing.Enabled {
-		t.Skip("predictions of thousands of runs take long under the race detector")
-	}
-	name := besideProject(t, evidence.labelled)
-	table, r, err := predicted(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	told := FitWidths(Trustworthy(samples(t)))
-	var unseen, untold []validate.Sample
-	by := map[string][]validate.Sample{}
-	for i := range r.Rows {
-		one := validate.Report{Rows: r.Rows[i : i+1]}
-		maker := "others"
-		if strings.HasPrefix(strings.ToLower(table.rows[i].Get("system")), "mi") {
-			maker = "AMD"
-		}
-		for _, s := range one.Samples() {
-			switch {
-			case s.Quantity == estimate.UntoldTPOT && !s.Circumstance.Drafts:
-				s.Judge(&told[estimate.TPOT]) // as if they were
-				untold = append(untold, s)
-			case s.Quantity < estimate.UntoldTTFT && !s.Circumstance.Drafts:
-				if s.Quantity == estimate.TPOT {
-					unseen = append(unseen, s)
-				}
-				at := fmt.Sprintf("%s, %s, %s", estimate.Quantities[s.Quantity], s.Level, maker)
-				by[at] = append(by[at], s)
-			}
-		}
-	}
-	for _, at := range slices.Sorted(maps.Keys(by)) {
-		t.Logf("%s: %d rows, %.0f%% inside", at, len(by[at]), 100*validate.InsideOf(by[at]))
-	}
-	t.Logf("TPOT of %d rows: %.0f%% inside; of %d whose settings are not told, with the same widths: %.0f%%", len(unseen), 100*validate.InsideOf(unseen), len(untold), 100*validate.InsideOf(untold))
-	if got := validate.InsideOf(unseen); len(unseen) < 100 || got < validate.Fewest {
-		t.Errorf("TPOT of %d runs: %.1f%% inside", len(unseen), 100*got)
-	}
-	if got := validate.InsideOf(untold); got > validate.Fewest {
-		t.Errorf("settings that are not told do not matter: %.1f%% inside", 100*got)
 	}
 }

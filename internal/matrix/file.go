@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/rawdata"
 	"throughline/internal/secret"
@@ -371,6 +372,7 @@ func (k *Client) meets(server string) bool {
 // ask makes a question of words, and reports their problems.
 func (c *checker) ask(of question.Command, path string, words map[string]Word) (question.Question, bool) {
 	q := question.DefaultOf(of)
+	q.In = files.Machine
 	sound := true
 	for _, name := range slices.Sorted(maps.Keys(words)) {
 		s, ok := setting(of, name)

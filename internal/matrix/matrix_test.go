@@ -20,6 +20,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xuri/excelize/v2"
+
+	"throughline/internal/files"
 	"throughline/internal/rawdata"
 	"throughline/internal/runs"
 )
@@ -167,6 +170,14 @@ func checkFiles(t *testing.T, dir string) {
 		if !strings.HasPrefix(content(name), begins) {
 			t.Errorf("%s begins with %.40q", name, content(name))
 		}
+	}
+	book, err := excelize.OpenReader(strings.NewReader(content("results.xlsx")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer book.Close()
+	if first, err := book.GetCellValue(book.GetSheetName(0), "A1"); err != nil || first != "3 of 3 combinations are done." {
+		t.Errorf("the first sheet says %q, %v", first, err)
 	}
 }
 
@@ -400,12 +411,12 @@ func TestReadBack(t *testing.T) {
 	if err := os.WriteFile(file, []byte(result), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	want, err := runs.Row(file, "")
+	want, err := runs.Row(files.Machine, file, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"results.csv", "results.json"} {
-		got, err := runs.Row(filepath.Join(dir, name), "1")
+		got, err := runs.Row(files.Machine, filepath.Join(dir, name), "1")
 		if err != nil {
 			t.Fatal(err)
 		}

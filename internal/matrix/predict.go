@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"throughline/internal/files"
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/rawdata"
@@ -80,6 +81,7 @@ func predict(ctx context.Context, s *Server, row rawdata.Row, out *Outcome) Pred
 // question is the server's deployment under the load of a row, and the first column that it lacks.
 func (s *Server) question(row rawdata.Row, load map[string]string) (q question.Question, missing string) {
 	q = question.DefaultOf(question.Estimate)
+	q.In = files.Machine
 	given := map[string]bool{}
 	for name, word := range s.Deployment {
 		if set, ok := setting(question.Estimate, name); ok {

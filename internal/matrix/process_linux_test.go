@@ -19,7 +19,12 @@ func TestMark(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if got := len(strays(mark, nil, nil)); got != want {
+		// A process that has just been started may not have its environment yet.
+		got := len(strays(mark, nil, nil))
+		for end := time.Now().Add(time.Second); got != want && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			got = len(strays(mark, nil, nil))
+		}
+		if got != want {
 			t.Errorf("%s: %d found, want %d", value, got, want)
 		}
 		cmd.Process.Kill()

@@ -115,7 +115,7 @@ func (r *Runner) write(ctx context.Context, all []*combination) ([]Result, error
 		{Name: filepath.Join(r.Dir, "results.csv"), Write: func(w io.Writer) error { return table.Of(columns, results).Write(w, table.CSV) }},
 		{Name: filepath.Join(r.Dir, "results.json"), Write: func(w io.Writer) error { return WriteJSON(w, results) }},
 		{Name: filepath.Join(r.Dir, "results.xlsx"), Write: func(w io.Writer) error {
-			return workbook.WriteTable(w, workbook.RawSheet, 2, table.Of(columns, results))
+			return workbook.WriteTable(w, sentences(results), workbook.RawSheet, 2, table.Of(columns, results))
 		}},
 	}
 	if c := picture.Pareto(points(results)); c != nil {
@@ -123,6 +123,9 @@ func (r *Runner) write(ctx context.Context, all []*combination) ([]Result, error
 		files = append(files,
 			report.File{Name: filepath.Join(r.Dir, "pareto.svg"), Write: func(w io.Writer) error { return chart.SVG{Theme: chart.Light}.Write(w, scene) }},
 			report.File{Name: filepath.Join(r.Dir, "pareto.png"), Write: func(w io.Writer) error { return chart.WritePNG(w, scene, chart.Light) }})
+	}
+	if r.Page != "" {
+		files = append(files, report.File{Name: r.Page, Write: r.page(results).Write})
 	}
 	err := report.WriteFiles(context.WithoutCancel(ctx), files...)
 	for i := range files {

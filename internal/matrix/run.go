@@ -21,6 +21,7 @@ import (
 type Runner struct {
 	File  *File
 	Dir   string // of the results
+	Page  string // file of a report; empty: none
 	Retry bool   // those that failed before
 	// Bench is the command line of a built-in client, which appends its result to a file.
 	Bench func(options map[string]Word, result string) []string

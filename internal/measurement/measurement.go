@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"throughline/internal/csvfile"
+	"throughline/internal/files"
 
 	"throughline/hardware/kernel"
 )
@@ -98,8 +99,8 @@ type Table struct {
 
 // ReadFile reads a table, compressed or not. Its error does not name the file; bad rows are in the
 // table.
-func ReadFile(name string) (*Table, error) {
-	f, err := csvfile.Open(name)
+func ReadFile(in *files.Door, name string) (*Table, error) {
+	f, err := csvfile.Open(in, name)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"throughline/hardware/kernel"
+	"throughline/internal/files"
 )
 
 const params = `kind,dtype,params,flops,bytes,time_us
@@ -178,7 +179,7 @@ func TestReadFile(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		tab, err := ReadFile(path)
+		tab, err := ReadFile(files.Machine, path)
 		if err != nil || len(tab.Rows) != 2 || tab.Rows[0].File != name {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -189,14 +190,14 @@ func TestReadFile(t *testing.T) {
 	if _, err := Read("x", strings.NewReader("")); err == nil {
 		t.Error("accepts an empty file")
 	}
-	if _, err := ReadFile(filepath.Join(dir, "none")); err == nil {
+	if _, err := ReadFile(files.Machine, filepath.Join(dir, "none")); err == nil {
 		t.Error("accepts a missing file")
 	}
 }
 
 // TestComm: what measure/comm.py wrote on four CPU ranks with gloo is read whole.
 func TestComm(t *testing.T) {
-	table, err := ReadFile("testdata/comm.csv")
+	table, err := ReadFile(files.Machine, "testdata/comm.csv")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"throughline/hardware/kernel"
+	"throughline/internal/files"
 )
 
 func named(t *testing.T, name, content string) *Table {
@@ -137,7 +138,7 @@ func TestPublished(t *testing.T) {
 		if err != nil || filepath.Ext(file) != ".csv" || filepath.Base(file) == "INDEX.csv" {
 			return err
 		}
-		tab, err := ReadFile(file)
+		tab, err := ReadFile(files.Machine, file)
 		if err != nil {
 			t.Error(err)
 			return nil

@@ -4,13 +4,16 @@ package page
 
 import (
 	"bufio"
+	"cmp"
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"html"
 	"io"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"throughline/assume"
 	"throughline/internal/chart"
@@ -28,6 +31,7 @@ var script string
 type Page struct {
 	Title    string
 	Subtitle string
+	Answer   []string // in sentences
 	Sections []Section
 }
 
@@ -39,6 +43,7 @@ type Section struct {
 	Small  bool // charts
 	Tables []Table
 	Code   []string
+	Notes  []string  // below it
 	Folded []Section // each behind its title
 }
 
@@ -46,14 +51,15 @@ type Section struct {
 type Table struct {
 	Title string
 	Wide  bool // cells do not wrap
+	First int  // columns that are shown at once, the rest on demand; 0: all
 	table.Any
 }
 
 // Sizes of charts on a page.
 const (
-	chartWidth, chartHeight = 609.0, 400.0 // two beside each other
-	smallWidth, smallHeight = 720.0, 230.0
-	wideWidth, wideHeight   = 1236.0, 500.0
+	chartWidth = 609.0 // two beside each other; heights are as suits a chart
+	smallWidth = 720.0
+	wideWidth  = 1236.0
 )
 
 // wideKinds lists the kinds of charts that take the width of the page.
@@ -65,15 +71,19 @@ func (p *Page) Write(w io.Writer) error {
 	e := html.EscapeString
 	out.printf(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>%s</title>
 <style>%s
 @media screen and (prefers-color-scheme:dark){:root{--ink:#f0f0f0;--muted:#b0b0b0;--back:#16181c;--line:#3a3d42;--stripe:#1d2025;--mark:#65ccfe}%s}
 </style></head>
-<body><h1>%s</h1><p class="muted">%s</p>
+<body><main><h1>%s</h1><p class="muted">%s</p>
 `, e(p.Title), style, chart.Dark.CSS("svg.chart "), e(p.Title), e(p.Subtitle))
+	for _, line := range p.Answer {
+		out.printf(`<p class="answer">%s</p>`+"\n", e(line))
+	}
 	if len(p.Sections) > 2 {
-		out.printf("<nav>")
+		out.printf(`<nav aria-label="parts of the report">`)
 		for i := range p.Sections {
 			out.printf(`<a href="#s%d">%s</a>`, i, e(p.Sections[i].Title))
 		}
@@ -84,7 +94,7 @@ func (p *Page) Write(w io.Writer) error {
 		out.section(&p.Sections[i])
 		out.printf("</section>\n")
 	}
-	out.printf(`<footer class="muted"><p>Throughline %s</p></footer><script>%s</script></body></html>`+"\n", e(version.Number), script)
+	out.printf(`</main><footer class="muted"><p>Throughline %s</p></footer><script>%s</script></body></html>`+"\n", e(version.Number), script)
 	if out.err != nil {
 		return out.err
 	}
@@ -95,6 +105,7 @@ func (p *Page) Write(w io.Writer) error {
 type writer struct {
 	*bufio.Writer
 	tables, charts int
+	labels         map[string]int // of tables, which differ
 	err            error
 }
 
@@ -111,16 +122,16 @@ func (w *writer) section(s *Section) {
 	if len(s.Charts) > 0 {
 		w.printf(`<div class="charts">`)
 		for _, c := range s.Charts {
-			width, height := chartWidth, chartHeight
+			width, class := chartWidth, ""
 			switch {
 			case s.Small:
-				width, height = smallWidth, smallHeight
+				width = smallWidth
 			case slices.Contains(wideKinds, c.Kind):
-				width, height = wideWidth, wideHeight
+				width, class = wideWidth, ` class="span"`
 			}
-			w.printf("<figure>")
+			w.printf("<figure%s>", class)
 			w.charts++
-			err := chart.SVG{Theme: chart.Light, Inline: true}.Write(w.Writer, c.Draw(width, height, fmt.Sprintf("c%d-", w.charts)))
+			err := chart.SVG{Theme: chart.Light, Inline: true}.Write(w.Writer, c.Draw(width, 0, fmt.Sprintf("c%d-", w.charts)))
 			if w.err == nil {
 				w.err = err
 			}
@@ -129,10 +140,16 @@ func (w *writer) section(s *Section) {
 		w.printf("</div>\n")
 	}
 	for i := range s.Tables {
-		w.table(&s.Tables[i])
+		w.table(&s.Tables[i], s.Title)
 	}
 	for _, code := range s.Code {
-		w.printf("<pre>%s</pre>\n", html.EscapeString(code))
+		w.printf(`<div class="code"><button type="button" class="copy">Copy</button><pre tabindex="0">%s</pre></div>`+"\n", html.EscapeString(code))
+	}
+	for i, text := range s.Notes {
+		if slices.Contains(s.Notes[:i], text) {
+			continue // pools have the same
+		}
+		w.printf("<p class=\"muted\">%s</p>\n", html.EscapeString(text))
 	}
 	for i := range s.Folded {
 		w.printf("<details><summary>%s</summary>\n", html.EscapeString(s.Folded[i].Title))
@@ -141,44 +158,145 @@ func (w *writer) section(s *Section) {
 	}
 }
 
-// filtered is the number of rows from which a table has a search field.
-const filtered = 12
+const (
+	// filtered is the number of rows from which a table has a search field.
+	filtered = 30
+	// printed is the rows of a table that stand in the page itself, and on paper; a script shows
+	// the others as they are scrolled to.
+	printed = 200
+)
 
-func (w *writer) table(t *Table) {
+// label names a table for those who hear the page: no two alike.
+func (w *writer) label(name string) string {
+	if w.labels == nil {
+		w.labels = map[string]int{}
+	}
+	if w.labels[name]++; w.labels[name] > 1 {
+		return fmt.Sprintf("%s (%d)", name, w.labels[name])
+	}
+	return name
+}
+
+func (w *writer) table(t *Table, section string) {
 	w.tables++
-	if t.Title != "" {
-		w.printf("<h3>%s</h3>\n", html.EscapeString(t.Title))
-	}
+	id := fmt.Sprintf("t%d", w.tables)
+	w.printf(`<div class="tools">`)
 	if t.Len() >= filtered {
-		w.printf(`<input type="search" data-filters="t%d" placeholder="show rows with …" aria-label="show rows with these words">`+"\n", w.tables)
+		w.printf(`<input type="search" data-filters="%s" placeholder="show rows with …" aria-label="show rows with these words">`, id)
 	}
+	heads := t.Headings()
+	if t.First > 0 && len(heads) > t.First {
+		w.printf(`<button type="button" data-all="%s" aria-pressed="false">all %d columns</button>`, id, len(heads))
+	}
+	w.printf("</div>\n")
 	class := "sortable"
 	if t.Wide {
 		class += " wide"
 	}
-	w.printf(`<div class="scroll"><table class="%s" id="t%d"><thead><tr>`, class, w.tables)
-	heads := t.Headings()
-	align := func(i int) string { return map[bool]string{true: ` class="n"`}[heads[i].Right] }
+	w.printf(`<div class="scroll" tabindex="0" role="region" aria-label="%s"><table class="%s" id="%s">`, html.EscapeString(w.label(cmp.Or(t.Title, section))), class, id)
+	if t.Title != "" {
+		w.printf("<caption>%s</caption>", html.EscapeString(t.Title))
+	}
+	w.printf("<thead><tr>")
+	looks, shown := make([]string, len(heads)), atOnce(heads, t.First)
 	for i, h := range heads {
-		w.printf(`<th%s title="%s"><button type="button">%s</button></th>`, align(i), html.EscapeString(h.Doc), html.EscapeString(h.Title))
+		look := map[bool]string{true: "n"}[h.Right]
+		if !shown[i] {
+			look += " m"
+		}
+		if look = strings.TrimSpace(look); look != "" {
+			looks[i] = ` class="` + look + `"`
+		}
+		w.printf(`<th scope="col"%s title="%s"><button type="button">%s</button></th>`, looks[i], html.EscapeString(h.Doc), html.EscapeString(cmp.Or(h.Title, "row")))
 	}
 	w.printf("</tr></thead><tbody>\n")
+	var rest columns
+	n := 0
 	t.Each(func(cells []table.Cell) {
-		w.printf("<tr>")
-		for i, c := range cells {
-			w.printf("<td%s%s>%s</td>", align(i), sorted(c.Value), html.EscapeString(c.Text))
+		if n++; n <= printed {
+			w.printf("<tr>")
+			for i, c := range cells {
+				w.printf("<td%s%s>%s</td>", looks[i], sorted(c.Value), html.EscapeString(c.Text))
+			}
+			w.printf("</tr>\n")
 		}
-		w.printf("</tr>\n")
+		if t.Len() > printed {
+			rest.add(cells)
+		}
 	})
 	w.printf("</tbody></table></div>\n")
+	if t.Len() > printed {
+		w.printf(`<p class="muted">Printed are the first %d of %d rows.</p><script type="application/json" data-rows="%s">`, printed, t.Len(), id)
+		if err := rest.write(w.Writer); w.err == nil {
+			w.err = err
+		}
+		w.printf("</script>\n")
+	}
+}
+
+// atOnce says which columns are shown at once: the first of the lowest ranks; 0: all.
+func atOnce(heads []table.Heading, most int) []bool {
+	out, order := make([]bool, len(heads)), make([]int, len(heads))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(heads[a].Rank, heads[b].Rank) })
+	for k, i := range order {
+		out[i] = most == 0 || k < most
+	}
+	return out
+}
+
+// columns hold the cells of a long table, each text once.
+type columns []*column
+
+type column struct {
+	Texts  []any `json:"t"` // a text, or a text and the number that it is sorted by
+	Rows   []int `json:"r"` // the text of each row
+	places map[string]int
+}
+
+func (c *columns) add(cells []table.Cell) {
+	for i, cell := range cells {
+		if i == len(*c) {
+			*c = append(*c, &column{places: map[string]int{}})
+		}
+		k := (*c)[i]
+		at, known := k.places[cell.Text]
+		if !known {
+			at = len(k.Texts)
+			k.places[cell.Text] = at
+			if v, ok := sortable(cell.Value); ok {
+				k.Texts = append(k.Texts, []any{cell.Text, v})
+			} else {
+				k.Texts = append(k.Texts, cell.Text)
+			}
+		}
+		k.Rows = append(k.Rows, at)
+	}
+}
+
+// write writes JSON in which no text ends the element around it.
+func (c columns) write(w io.Writer) error {
+	text, err := json.Marshal(c) // escapes < and >
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	return err
+}
+
+// sortable is the number of a cell.
+func sortable(v any) (float64, bool) {
+	if n, ok := v.(int); ok {
+		v = float64(n)
+	}
+	f, ok := v.(float64)
+	return f, ok && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
 // sorted returns the attribute of a cell that is sorted by a number.
 func sorted(v any) string {
-	if n, ok := v.(int); ok {
-		v = float64(n)
-	}
-	if f, ok := v.(float64); ok && !math.IsNaN(f) && !math.IsInf(f, 0) {
+	if f, ok := sortable(v); ok {
 		return fmt.Sprintf(` data-v="%s"`, strconv.FormatFloat(f, 'g', -1, 64))
 	}
 	return ""

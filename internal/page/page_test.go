@@ -13,6 +13,7 @@ import (
 
 	"throughline/assume"
 	"throughline/internal/chart"
+	"throughline/internal/files"
 	"throughline/internal/jobfile"
 	"throughline/internal/picture"
 	"throughline/internal/report"
@@ -54,7 +55,7 @@ func TestNamesAreText(t *testing.T) {
 // records are the runs of a file, over and over.
 func records(t testing.TB, n int) ([]*result.Record, *picture.Runs) {
 	t.Helper()
-	jobs, _, err := jobfile.Load(filepath.FromSlash("../../configs/reference_sample.json"), &assume.Reference)
+	jobs, _, err := jobfile.Load(files.Machine, filepath.FromSlash("../../configs/reference_sample.json"), &assume.Reference)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +117,38 @@ func TestManyRuns(t *testing.T) {
 	if !strings.Contains(src, fmt.Sprintf("The first %d of %d runs", mostRows, mostRows+100)) || strings.Count(src, "<details>") != mostSingle {
 		t.Errorf("%d runs are told one by one", strings.Count(src, "<details>"))
 	}
-	if len(src) > 20<<20 {
+	if len(src) > 5<<20 {
 		t.Errorf("%d bytes", len(src))
+	}
+	if rows := strings.Count(src, "<tr>"); rows > printed+mostSingle*300 {
+		t.Errorf("%d rows stand in the page itself", rows)
+	}
+}
+
+// A report of ten thousand runs is a small file, ten columns wide at once, that assistive technology can read.
+func TestTenThousandRuns(t *testing.T) {
+	list, pictures := records(t, 10_000)
+	for i, r := range list { // no two alike
+		r.Requests *= 1 + float64(i)/1e4
+		r.Lengths.Input += i
+	}
+	src := render(t, write(list, pictures))
+	if len(src) > 3<<20 {
+		t.Errorf("%d bytes", len(src))
+	}
+	head, _, _ := strings.Cut(src[strings.Index(src, "<thead>"):], "</thead>")
+	if all, more := strings.Count(head, `scope="col"`), strings.Count(head, ` m"`)+strings.Count(head, `"m"`); all-more > mostAtOnce || more == 0 {
+		t.Errorf("%d of %d columns are shown at once", all-more, all)
+	}
+	for _, want := range []string{"<main>", "<caption>", `role="region"`, `type="application/json" data-rows="t1"`, "aria-label="} {
+		if !strings.Contains(src, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	for _, raw := range []string{"decoder_microbatchsize</button>", "TTFT(s)</button>"} {
+		if strings.Contains(src, raw) {
+			t.Errorf("a head is the name of a field: %s", raw)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"throughline/internal/point"
 	"throughline/internal/report"
 	"throughline/internal/result"
+	"throughline/internal/sentence"
 	"throughline/internal/table"
 	"throughline/number"
 	"throughline/op"
@@ -29,24 +30,42 @@ func drawn[T any](kinds []picture.Kind[T], from T) (out []*chart.Chart) {
 }
 
 // Explained is the report of a point with its explanations.
-func Explained(a *point.Answer, why []*explain.Explanation) *Page {
-	r := a.Record
-	p := &Page{Title: "Why it takes its time", Subtitle: report.PointTitle(a)}
-	p.Sections = append(p.Sections, Section{Title: "What it does", Tables: []Table{summary(r)}})
+func Explained(e *explain.Explained) *Page {
+	a, why := e.Answer, e.Why
+	r, parts := a.Record, e.Parts
+	p := &Page{Title: "Why it takes its time", Subtitle: report.PointTitle(a), Answer: sentence.Explained(e)}
+	p.Sections = append(p.Sections, seen(a, parts))
 	for i, x := range why {
 		if x == nil {
 			continue
 		}
 		step := &a.Phases[i]
 		p.Sections = append(p.Sections, Section{
-			Title:  fmt.Sprintf("The %s, %s ms", step.StepTitle(), number.Plain(step.Estimate.StepTime*1e3, 4)),
+			Title:  fmt.Sprintf("The %s, %s", step.StepTitle(), number.Time(step.Estimate.StepTime, 3)),
 			Text:   append(stepTexts(a, step), x.Exchange.Lines()...),
-			Charts: drawn(picture.StepKinds, picture.Step{Answer: a, Phase: i, Why: x}),
+			Charts: drawn(picture.StepKinds[1:], picture.Step{Answer: a, Phase: i, Why: x, Parts: parts}),
 			Tables: []Table{operators(x), sensitivity(x), limits(x)},
 		})
 	}
 	p.Sections = append(p.Sections, assumptions(a.Deployment.Assume), Section{Title: "All fields", Folded: []Section{{Title: "show them", Tables: []Table{facts(r)}}}})
 	return p
+}
+
+// seen is what clients see, in parts that add up to it.
+func seen(a *point.Answer, parts *explain.Parts) Section {
+	return Section{Title: "What clients see", Charts: drawn(picture.StepKinds[:1], picture.Step{Answer: a, Parts: parts}), Tables: []Table{summary(a.Record)}}
+}
+
+// Estimated is the report of a point: what clients see, and its steps.
+func Estimated(a *point.Answer) (*Page, error) {
+	parts, err := explain.PartsOf(a)
+	if err != nil {
+		return nil, err
+	}
+	p := &Page{Title: "What it gives", Subtitle: report.PointTitle(a), Answer: sentence.Point(a), Sections: []Section{seen(a, parts)}}
+	p.Sections = append(p.Sections, Section{Title: "The steps", Tables: []Table{{Title: "Each step by itself", Any: report.Steps(a)}}},
+		assumptions(a.Deployment.Assume), Section{Title: "All fields", Folded: []Section{{Title: "show them", Tables: []Table{facts(a.Record)}}}})
+	return p, nil
 }
 
 // stepTexts describe the confidence in a step, and what clients see beside it.
@@ -69,7 +88,25 @@ func confidence(c *estimate.Confidence) string {
 func facts(r *result.Record) Table { return fieldTable(r, result.Fields()) }
 
 // summary shows the fields by which deployments are compared.
-func summary(r *result.Record) Table { return fieldTable(r, comparedFields()) }
+func summary(r *result.Record) Table {
+	t := &table.Table[*shownColumn]{Columns: []table.Column[*shownColumn]{
+		{Title: "what", Value: func(k *shownColumn) any { return k.title }},
+		{Title: "value", Kind: table.Number, Cell: func(k *shownColumn) string { return textOf(k, r) }},
+	}}
+	for i := range compared {
+		if k := &compared[i]; textOf(k, r) != "" {
+			t.Rows = append(t.Rows, k)
+		}
+	}
+	return Table{Title: "What it gives", Any: t}
+}
+
+// textOf is a cell of a record.
+func textOf(k *shownColumn, r *result.Record) string {
+	c := k.column()
+	one := table.Table[named]{Columns: []table.Column[named]{c}, Rows: []named{{"", r}}}
+	return one.Text(0, named{"", r})
+}
 
 func fieldTable(r *result.Record, fields []*result.Field) Table {
 	t := &table.Table[*result.Field]{Columns: []table.Column[*result.Field]{
@@ -88,7 +125,8 @@ func fieldTable(r *result.Record, fields []*result.Field) Table {
 
 // operators adds where and when each runs to those of the terminal.
 func operators(x *explain.Explanation) Table {
-	t := report.Operators(x.Operators, table.NoBars).Filled()
+	shown, _ := x.Operators.Shown()
+	t := report.Operators(shown, table.NoBars).Filled()
 	t.Columns = append(t.Columns, table.Column[*estimate.Operator]{Title: "lane", Value: func(o *estimate.Operator) any { return o.Lane.String() }},
 		table.Column[*estimate.Operator]{Title: "start µs", Kind: table.Number, Value: func(o *estimate.Operator) any { return 1e6 * o.Start }},
 		table.Column[*estimate.Operator]{Title: "end µs", Kind: table.Number, Value: func(o *estimate.Operator) any { return 1e6 * o.End }})
@@ -112,10 +150,93 @@ func limits(x *explain.Explanation) Table {
 	}, x.Limits)}
 }
 
-// compared are the fields by which deployments and runs are compared.
-var compared = []string{
-	"model_name", "mode", "engine", "prefill_plans", "decoder_plans", "decoder_microbatchsize", "num_procs", "spare_procs", "concurrency", "TTFT(s)", "TPOT(s)", "request_latency(s)", "tokens_per_user",
-	"tokens_per_processor", "request_per_second", "request_per_second_per_npu", "output_throughput(token/s)", "memory(Gib)", "decoder_bound", "trust", "dollars_per_million_tokens", "tokens_per_joule",
+// shownColumn is a column of compared deployments: in words, with the digits that bands let stand.
+type shownColumn struct {
+	title string
+	field string
+	cell  func(r *result.Record) string // nil: the value with three digits
+}
+
+// mostAtOnce is the columns of a table that are shown at once.
+const mostAtOnce = 10
+
+// compared are the columns by which deployments and runs are compared, the important ones first.
+var compared = []shownColumn{
+	{"model", "model_name", nil},
+	{"system", "decoder_system_name", nil},
+	{"GPUs", "num_procs", nil},
+	{"input", "seq_size", nil},
+	{"output", "out_size", nil},
+	{"engine", "engine", nil},
+	{"prefill", "prefill_plans", nil},
+	{"decode", "decoder_plans", nil},
+	{"TTFT limit", "TTFT_limit", func(r *result.Record) string { return verdictOf(r, "TTFT") }},
+	{"TPOT limit", "TPOT_limit", func(r *result.Record) string { return verdictOf(r, "TPOT") }},
+	{"TTFT", "TTFT(s)", func(r *result.Record) string { return timeOf(r, r.TTFT, 0) }},
+	{"TPOT", "TPOT(s)", func(r *result.Record) string { return timeOf(r, r.TPOT, 1) }},
+	{"chance", "chance", chance},
+	{"tokens/s per GPU", "tokens_per_processor", nil},
+	{"requests/s", "request_per_second", nil},
+	{"headroom", "headroom", func(r *result.Record) string {
+		if r.Capacity == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.0f%%", 100*r.Capacity.Headroom)
+	}},
+	{"$ per M tokens", "dollars_per_million_tokens", nil},
+	{"tokens per joule", "tokens_per_joule", nil},
+	{"J per output token", "joules_per_output_token", nil},
+	{"mode", "mode", nil},
+	{"batch", "decoder_microbatchsize", nil},
+	{"spare", "spare_procs", nil},
+	{"clients", "concurrency", nil},
+	{"request", "request_latency(s)", func(r *result.Record) string { return timeOf(r, r.Latency, -1) }},
+	{"tokens/s per user", "tokens_per_user", nil},
+	{"requests/s per package", "request_per_second_per_npu", nil},
+	{"GiB of a GPU", "memory(Gib)", nil},
+	{"bound by", "decoder_bound", nil},
+	{"known by", "trust", nil},
+	{"why there is no plan", "reason", nil},
+}
+
+// timeOf is a time with its band and whether its limit holds: of TTFT, of TPOT, or none.
+func timeOf(r *result.Record, seconds float64, which int) string {
+	if !r.Complete {
+		return ""
+	}
+	mark := ""
+	for _, v := range r.Verdicts() {
+		if which >= 0 && v.Figure == figures[which] && v.Limit.Share == 0 {
+			mark = result.Mark(v.Holds()) + " "
+		}
+	}
+	if r.Trusted == nil || which < 0 {
+		return mark + number.Time(seconds, 3)
+	}
+	return mark + number.Banded(seconds, [2]float64{r.Trusted.TTFT.Band, r.Trusted.TPOT.Band}[which])
+}
+
+// figures that limits bound.
+var figures = [2]string{"TTFT", "TPOT"}
+
+// verdictOf is a limit and, of a percentile, whether it holds.
+func verdictOf(r *result.Record, figure string) string {
+	for _, v := range r.Verdicts() {
+		if v.Figure == figure && v.Limit.Share > 0 {
+			return fmt.Sprintf("%s %s %s ≤ %s", result.Mark(v.Holds()), v.Limit.Statistic(), number.Time(v.Value, 3), number.Time(v.Limit.Seconds, 3))
+		}
+	}
+	if ms := map[string]*float64{"TTFT": r.Limits.TTFT, "TPOT": r.Limits.TPOT}[figure]; ms != nil {
+		return number.Time(*ms/1e3, 4)
+	}
+	return ""
+}
+
+func chance(r *result.Record) string {
+	if v, ok := result.In("chance", "")(r).(float64); ok {
+		return sentence.Percent(v)
+	}
+	return ""
 }
 
 // comparison is a table with a row per record.
@@ -126,26 +247,42 @@ type named struct {
 	*result.Record
 }
 
-func comparedFields() (out []*result.Field) {
-	for _, name := range compared {
-		if f, ok := result.Lookup(name); ok {
-			out = append(out, f)
-		}
+func (c *comparison) add(name string, r *result.Record) { c.rows = append(c.rows, named{name, r}) }
+
+// column is one of the table; sorted by the field, shown in words.
+func (k *shownColumn) column() table.Column[named] {
+	out := table.Column[named]{Title: k.title, Kind: table.Number, Digits: 3}
+	f, known := result.Lookup(k.field)
+	if known {
+		out.Doc, out.Kind, out.Value = f.Doc, f.Kind(), func(n named) any { return f.Value(n.Record) }
+	}
+	if k.cell != nil {
+		out.Cell = func(n named) string { return k.cell(n.Record) }
 	}
 	return out
 }
 
-func (c *comparison) add(name string, r *result.Record) { c.rows = append(c.rows, named{name, r}) }
-
-// table drops fields that no record has.
-func (c *comparison) table() Table {
+// table drops columns that no record fills; those with the same in every row come last.
+func (c *comparison) table(title string) Table {
 	t := &table.Table[named]{Rows: c.rows}
-	for _, f := range result.Columns(comparedFields()) {
-		t.Columns = append(t.Columns, table.Column[named]{Title: f.Name, Doc: f.Doc, Kind: f.Kind, Value: func(n named) any { return f.Value(n.Record) }})
+	for i := range compared {
+		t.Columns = append(t.Columns, compared[i].column())
 	}
 	t = t.Filled()
+	same := func(at int) bool {
+		return len(t.Rows) > 1 && !slices.ContainsFunc(t.Rows, func(n named) bool { return t.Text(at, n) != t.Text(at, t.Rows[0]) })
+	}
+	var differ, alike []table.Column[named]
+	for i := range t.Columns {
+		if same(i) {
+			alike = append(alike, t.Columns[i])
+		} else {
+			differ = append(differ, t.Columns[i])
+		}
+	}
+	t.Columns = slices.Concat(differ, alike)
 	t.Columns = slices.Insert(t.Columns, 0, table.Column[named]{Title: "name", Value: func(n named) any { return n.name }})
-	return Table{Wide: true, Any: t}
+	return Table{Title: title, Wide: true, First: mostAtOnce, Any: t}
 }
 
 // Planned is the report of a plan.
@@ -154,43 +291,57 @@ func Planned(p *advice.Plans) *Page {
 	out := &Page{
 		Title:    "What to launch",
 		Subtitle: fmt.Sprintf("%s (%s), %d in, %d out; assumptions: %s", l.Shape.Name, l.Stored, l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name),
+		Answer:   sentence.Plan(p),
 	}
 	var ranked, frontier comparison
+	ranked.candidates("", got.Ranked)
+	frontier.candidates("f", got.Frontier)
 	best := Section{Title: "The deployments one by one"}
-	each := func(letter string, list []advice.Candidate, to *comparison) {
-		for i := range list {
-			r := &list[i].Record
-			name := fmt.Sprintf("%s%d", letter, i+1)
-			to.add(name, r)
-			one := Section{Title: fmt.Sprintf("%s: %s", name, describe(r)), Tables: []Table{facts(r)}}
-			if c, err := picture.Shares(r); err == nil {
-				one.Charts, one.Small = []*chart.Chart{c}, true
-			}
-			best.Folded = append(best.Folded, one)
-		}
+	for _, n := range slices.Concat(ranked.rows, frontier.rows) {
+		best.Folded = append(best.Folded, single(n.name, n.Record))
 	}
-	each("", got.Ranked, &ranked)
-	each("f", got.Frontier, &frontier)
-	out.Sections = append(out.Sections, Section{Title: "Ranked", Text: got.Reasons, Charts: drawn(picture.PlanKinds, p), Tables: []Table{ranked.table()}})
+	out.Sections = append(out.Sections, Section{Title: "Ranked", Text: got.Reasons, Charts: drawn(picture.PlanKinds, p), Tables: []Table{ranked.table("Ranked deployments")}})
 	if len(got.Frontier) > 0 {
-		out.Sections = append(out.Sections, Section{Title: "The frontier", Text: []string{"From the fastest for a user to the highest throughput."}, Tables: []Table{frontier.table()}})
+		out.Sections = append(out.Sections, Section{Title: "The frontier", Text: []string{fromFastest}, Tables: []Table{frontier.table("The frontier")}})
 	}
-	if len(got.Ranked) > 0 {
-		if e := got.Ranked[0].Engine(); e != nil {
-			parts := got.Ranked[0].Launch(e)
-			s := Section{Title: "Launch the first", Text: []string{e.Title + " " + e.Options.Version}}
-			for _, part := range parts {
-				s.Code = append(s.Code, "# "+part.What+"\n"+strings.Join(part.Commands, "\n"))
-				if part.Config != "" {
-					s.Code = append(s.Code, part.Config)
-				}
-				s.Text = append(s.Text, part.Remarks...)
-			}
-			out.Sections = append(out.Sections, s)
-		}
-	}
+	out.Sections = append(out.Sections, launched(got)...)
 	out.Sections = append(out.Sections, best, assumptions(l.Assumptions))
 	return out
+}
+
+const fromFastest = "From the fastest for a user to the highest throughput."
+
+// candidates adds deployments of a list, numbered behind a letter.
+func (c *comparison) candidates(letter string, list []advice.Candidate) {
+	for i := range list {
+		c.add(fmt.Sprintf("%s%d", letter, i+1), &list[i].Record)
+	}
+}
+
+// single is one record with all its fields.
+func single(name string, r *result.Record) Section {
+	one := Section{Title: name + ": " + describe(r), Text: r.Reasons, Tables: []Table{facts(r)}}
+	if c, err := picture.Shares(r); err == nil {
+		one.Charts, one.Small = []*chart.Chart{c}, true
+	}
+	return one
+}
+
+// launched is how the first deployment is started; none where nothing launches it.
+func launched(a *advice.Advice) []Section {
+	if len(a.Ranked) == 0 || a.Ranked[0].Engine() == nil {
+		return nil
+	}
+	e := a.Ranked[0].Engine()
+	s := Section{Title: "Launch the first", Text: []string{e.Title + " " + e.Options.Version}}
+	for _, part := range a.Ranked[0].Launch(e) {
+		s.Code = append(s.Code, "# "+part.What+"\n"+strings.Join(part.Commands, "\n"))
+		if part.Config != "" {
+			s.Code = append(s.Code, part.Config)
+		}
+		s.Notes = append(s.Notes, part.Remarks...)
+	}
+	return []Section{s}
 }
 
 // describe names a record in a line.
@@ -206,8 +357,9 @@ func describe(r *result.Record) string {
 
 // Runs collects the runs of a file for their report.
 type Runs struct {
-	title string
-	parts []*runsPart
+	Answer []string // in sentences
+	title  string
+	parts  []*runsPart
 }
 
 // runsPart is the runs of one section of the file.
@@ -222,8 +374,8 @@ type runsPart struct {
 
 // Limits of table rows and of runs shown one by one, for the sake of browsers.
 const (
-	mostRows   = 5_000
-	mostSingle = 100
+	mostRows   = 20_000
+	mostSingle = 20
 )
 
 // NewRuns starts an empty report.
@@ -247,18 +399,18 @@ func (p *Runs) Add(r *result.Record) {
 	if len(part.single) == mostSingle {
 		return
 	}
-	one := Section{Title: name + ": " + describe(r), Text: r.Reasons, Tables: []Table{facts(r)}}
-	if c, err := picture.Shares(r); err == nil {
-		one.Charts, one.Small = []*chart.Chart{c}, true
-	}
-	part.single = append(part.single, one)
+	part.single = append(part.single, single(name, r))
 }
 
 // Page returns the report.
 func (p *Runs) Page() *Page {
-	out := &Page{Title: "Runs", Subtitle: p.title}
+	out := &Page{Title: "Runs", Subtitle: p.title, Answer: p.Answer}
 	for _, part := range p.parts {
-		s := Section{Title: part.mode + ", compared", Charts: drawn(picture.RunKinds, part.pictures), Tables: []Table{part.table.table()}}
+		charts := drawn(picture.RunKinds, part.pictures)
+		if part.pictures.Columns() < 2 { // nothing runs along x
+			charts = slices.DeleteFunc(charts, func(c *chart.Chart) bool { return c.Kind == "lines" || c.Kind == "heatmap" })
+		}
+		s := Section{Title: part.mode + ", compared", Charts: charts, Tables: []Table{part.table.table(part.mode)}}
 		if part.more > 0 {
 			s.Text = append(s.Text, fmt.Sprintf("The first %d of %d runs; the tables have all.", mostRows, mostRows+part.more))
 		}

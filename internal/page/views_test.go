@@ -16,6 +16,7 @@ import (
 	"throughline/hardware"
 	"throughline/internal/chart"
 	"throughline/internal/explain"
+	"throughline/internal/files"
 	"throughline/internal/picture"
 	"throughline/internal/point"
 	"throughline/internal/profile"
@@ -33,6 +34,7 @@ import (
 // drawnQuestion asks about a deployment of a built-in model and system, as any engine runs it.
 func drawnQuestion(t *rapid.T, systems ...string) question.Question {
 	q := question.Default()
+	q.In = files.Machine
 	pick := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
 	size := func(name string, of ...int) int { return rapid.SampledFrom(of).Draw(t, name) }
 	q.Model = pick("model", "Llama-3.1-8B", "Qwen3-30B-A3B", "DeepSeek-V3", "DeepSeek-V3", "DeepSeek-V3", "gpt-oss-120b", "Nemotron-3-Nano-30B-A3B", "Kimi-Linear-48B-A3B", "Gemma-2-9B")
@@ -112,6 +114,7 @@ func TestViewsSumToTheStep(t *testing.T) {
 // time, and what clients see beside it is another number.
 func TestViewsNameTheirStep(t *testing.T) {
 	q := question.Default()
+	q.In = files.Machine
 	q.Model, q.System, q.Batch, q.Concurrency = "Llama-3.1-8B", "H200", 64, 2
 	answer, err := point.NewExaminer().Answer(&q)
 	if err != nil {
@@ -123,15 +126,15 @@ func TestViewsNameTheirStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
-	if err := report.WriteExplanation(&text, table.View{}, answer, at, why[at]); err != nil {
+	if err := report.WriteExplanation(&text, table.View{}, nil, answer, at, why[at]); err != nil {
 		t.Fatal(err)
 	}
 	const name = "decode step of batch 2"
 	if want := name + ": " + number.Plain(answer.Phases[at].Estimate.StepTime*1e3, 4) + " ms"; !strings.Contains(text.String(), want) {
 		t.Errorf("no %q in\n%s", want, &text)
 	}
-	seen := "Clients see a TPOT of " + number.Plain(answer.Seen.TPOT*1e3, 4) + " ms"
-	section := Explained(answer, why).Sections[1]
+	seen := "Clients see a TPOT of " + number.Time(answer.Seen.TPOT, 3)
+	section := Explained(&explain.Explained{Answer: answer, Why: why}).Sections[1]
 	if !strings.Contains(section.Title, name) || !strings.Contains(strings.Join(section.Text, " "), seen) {
 		t.Errorf("%s: %v", section.Title, section.Text)
 	}
@@ -236,6 +239,12 @@ func sumBars(p *chart.Panel, band int) (sum float64) {
 
 func (v *views) charts(s picture.Step) {
 	for _, kind := range picture.StepKinds {
+		if kind.Name == "waterfall" && s.Parts == nil {
+			continue // of clients
+		}
+		if kind.Name == "energy" && s.Answer.Phases[s.Phase].Drawn == nil {
+			continue // of systems whose power is known
+		}
 		c, err := kind.Draw(s)
 		if err != nil {
 			v.Fatal(err)
@@ -310,6 +319,11 @@ func traced(t *rapid.T, a *point.Answer) {
 	}
 	for i := range a.Phases {
 		steps += a.Phases[i].Estimate.StepTime
+		for _, m := range a.Phases[i].Spans {
+			if m.End-m.Start < trace.Shortest { // viewers cannot show it
+				sum += 1e6 * m.Exposed
+			}
+		}
 	}
 	if math.Abs(sum*1e-6-steps) > 1e-9*steps {
 		t.Fatalf("the trace exposes %v s of %v", sum*1e-6, steps)

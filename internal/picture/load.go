@@ -20,6 +20,7 @@ type Load struct {
 // LoadKinds are the charts of simulate.
 var LoadKinds = []Kind[Load]{
 	{"load", "running and waiting requests and the KV cache over time", load},
+	{"watts", "what the GPUs draw over time", watts},
 	{"latency", "the distributions of TTFT, TPOT, the time between tokens and the time of a request", latency},
 }
 
@@ -42,6 +43,7 @@ type Sample struct {
 	Time             float64 // at its start
 	Running, Waiting float64
 	Cache            float64 // share of the blocks that are used
+	Watts            float64 // of a processor; 0: not known
 }
 
 // Samples returns the load over time, in at most `most` intervals.
@@ -64,6 +66,9 @@ func Samples(r *simulate.Result, most int) []Sample {
 			s.Running += running / float64(n)
 			s.Waiting += waiting / float64(n)
 			s.Cache += used / float64(n) / float64(max(1, blocks))
+			if e := r.Energy; e != nil {
+				s.Watts += e.Watts(&t.Points[i+k], t.Every) / float64(n) / e.Procs
+			}
 		}
 		s.Time = float64(i) * t.Every
 		out = append(out, s)
@@ -113,12 +118,12 @@ func quantiles() (out []float64) {
 	for q := 0.0; q < 0.985; q += 0.01 {
 		out = append(out, q)
 	}
-	return append(out, 0.99, 0.9925, 0.995, 0.9975, 0.999, 1)
+	return append(out, 0.99, 0.9925, 0.995, 0.9975, 0.999, 0.9995)
 }
 
 func latency(l Load) (*chart.Chart, error) {
 	c := l.frame("latency", "Latencies: the share of requests, or of tokens, that take no longer")
-	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "ms", Log: true}, Y: chart.Axis{Title: "% of all", Low: chart.At(0), High: chart.At(100)}}
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "time", Log: true, Text: millis}, Y: chart.Axis{Title: "% of all", Tail: true, Low: chart.At(0), High: chart.At(99.95)}}
 	text := ""
 	for i, d := range []struct {
 		name string
@@ -133,14 +138,14 @@ func latency(l Load) (*chart.Chart, error) {
 		}
 		p.Lines = append(p.Lines, line)
 		marks := chart.Dots{Paint: line.Paint, Form: chart.FormOf(i), Size: 4}
-		for _, q := range []float64{0.5, 0.9, 0.99} {
+		for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {
 			ms := 1e3 * d.of.Quantile(q)
-			name := fmt.Sprintf("p%.0f %s", 100*q, chart.Number(ms))
-			marks.Points = append(marks.Points, chart.Dot{XY: chart.XY{X: ms, Y: 100 * q}, Label: name, Tip: fmt.Sprintf("%s, p%.0f: %s ms", d.name, 100*q, chart.Number(ms))})
+			name := fmt.Sprintf("p%g %s", 100*q, number.Time(ms/1e3, 3))
+			marks.Points = append(marks.Points, chart.Dot{XY: chart.XY{X: ms, Y: 100 * q}, Label: name, Tip: fmt.Sprintf("%s, p%g: %s", d.name, 100*q, number.Time(ms/1e3, 3))})
 		}
 		p.Dots = append(p.Dots, marks)
 		c.Keys = append(c.Keys, chart.Key{Paint: line.Paint, Form: marks.Form, Text: d.name})
-		text += fmt.Sprintf(" %s: median %s ms, 99th percentile %s ms.", d.name, chart.Number(1e3*d.of.Quantile(0.5)), chart.Number(1e3*d.of.Quantile(0.99)))
+		text += fmt.Sprintf(" %s: median %s, 99th percentile %s.", d.name, number.Time(d.of.Quantile(0.5), 3), number.Time(d.of.Quantile(0.99), 3))
 	}
 	if len(p.Lines) == 0 {
 		return nil, errors.New("no request has ended")
@@ -150,7 +155,7 @@ func latency(l Load) (*chart.Chart, error) {
 		of   workload.Limit
 	}{{"TTFT limit", l.Result.TTFT}, {"TPOT limit", l.Result.TPOT}} {
 		if limit.of.Seconds > 0 {
-			p.Rules = append(p.Rules, chart.Rule{X: chart.At(1e3 * limit.of.Seconds), Paint: chart.C2, Dash: true, Label: limit.name})
+			p.Rules = append(p.Rules, chart.Rule{X: chart.At(1e3 * limit.of.Seconds), Paint: chart.Red, Dash: true, Label: limit.name})
 		}
 	}
 	c.Panels = []chart.Panel{p}

@@ -53,9 +53,9 @@ var (
 	mlpStyle       = style{chart.C7, false, "MLP"}
 	expertsStyle   = style{chart.C7, false, "MLP and experts"}
 	draftStyle     = style{chart.C3, false, "draft module"}
-	endsStyle      = style{chart.C5, false, "embedding, output head"}
+	endsStyle      = style{chart.C8, false, "embedding, output head"}
 	networkStyle   = style{chart.C4, true, "communication"}
-	waitingStyle   = style{chart.C8, true, "waiting"}
+	waitingStyle   = style{chart.Muted, true, "waiting"}
 	offloadStyle   = style{chart.C6, true, "second memory tier"}
 	computeStyle   = style{chart.C2, false, "compute-bound"}
 	memoryStyle    = style{chart.C6, false, "memory-bound"}
@@ -104,6 +104,14 @@ func (l *legend) add(k style) style {
 		l.keys = append(l.keys, k.key())
 	}
 	return k
+}
+
+// millis is what a tick of an axis in ms says: 30 s, and not 30k.
+func millis(ms float64) string {
+	if ms == 0 {
+		return "0"
+	}
+	return number.Time(ms/1e3, 3)
 }
 
 // duration formats a time in µs for people.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"throughline/internal/advice"
 	"throughline/internal/chart"
 	"throughline/internal/explain"
+	"throughline/internal/files"
 	"throughline/internal/jobfile"
 	"throughline/internal/point"
 	"throughline/internal/question"
@@ -27,6 +29,8 @@ import (
 	"throughline/internal/sweep"
 	"throughline/internal/test/golden"
 	"throughline/internal/validate"
+	"throughline/number"
+	"throughline/schedule"
 	"throughline/serving/simulate"
 	"throughline/workload"
 )
@@ -35,6 +39,7 @@ import (
 func stepOf(t testing.TB, phase int, change func(*question.Question)) Step {
 	t.Helper()
 	q := question.Default()
+	q.In = files.Machine
 	q.Model, q.System, q.Batch = "llama_3_8b", "H200", 32
 	change(&q)
 	a, err := point.NewExaminer().Answer(&q)
@@ -45,7 +50,11 @@ func stepOf(t testing.TB, phase int, change func(*question.Question)) Step {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Step{a, phase, x}
+	parts, err := explain.PartsOf(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Step{a, phase, x, parts}
 }
 
 // deepseek is the step that is looked at most.
@@ -106,6 +115,9 @@ func TestSteps(t *testing.T) {
 		step := stepOf(t, s.phase, s.change)
 		for _, k := range StepKinds {
 			c, err := k.Draw(step)
+			if k.Name == "waterfall" && step.Parts == nil {
+				continue // a bare step has none
+			}
 			if err != nil {
 				t.Errorf("%s of %s: %v", k.Name, name, err)
 				continue
@@ -187,7 +199,7 @@ func TestNamed(t *testing.T) {
 		"a layer":                  {"experts", "timeline", []string{"attention | MLP", "scores", "expert gate and up", "dispatch", "combine", "router", "The whole step", "network 1"}},
 		"stages":                   {"pipeline", "timeline", []string{"The whole step", "waiting", "network 0"}},
 		"the slowest":              {"experts", "share", []string{"expert gate and up", "combine"}},
-		"ceilings":                 {"experts", "roofline", []string{"memory, 4.8 TB/s", "cube float8, 1979 Tflop/s", "expert gate and up", "scores"}},
+		"ceilings":                 {"experts", "roofline", []string{"memory, 4.8 TB/s", "matrix float8, 1979 Tflop/s", "router"}},
 	} {
 		s := steps[c.step]
 		k, _ := Find(StepKinds, c.kind)
@@ -207,6 +219,102 @@ func TestNamed(t *testing.T) {
 	}
 }
 
+// A waterfall ends in what clients see, part after part, and its numbers are those of the JSON.
+func TestWaterfallEndsInTheHeadline(t *testing.T) {
+	seen := 0
+	for name, s := range steps {
+		step := stepOf(t, s.phase, s.change)
+		if step.Parts == nil {
+			continue
+		}
+		c, err := waterfall(step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen++
+		for i, want := range []float64{step.Answer.TPOT, step.Answer.TTFT} {
+			parts := [][]explain.Part{step.Parts.TPOT, step.Parts.TTFT}[i]
+			sum := 0.0
+			for _, p := range parts {
+				sum += p.Ms / 1e3
+			}
+			if math.Abs(sum/want-1) > 1e-9 {
+				t.Errorf("%s: parts of %g s add up to %g", name, want, sum)
+			}
+			bars := c.Panels[i].Bars
+			last := bars[len(bars)-1]
+			for k := 1; k < len(bars)-1; k++ { // each starts where the one before ended, or ends there
+				if a, b := bars[k-1], bars[k]; math.Abs(a.To-b.From) > 1e-9*last.To && math.Abs(a.To-b.To) > 1e-9*last.To && math.Abs(a.From-b.To) > 1e-9*last.To && math.Abs(a.From-b.From) > 1e-9*last.To {
+					t.Errorf("%s: bar %d does not follow the one before", name, k)
+				}
+			}
+			band := []float64{step.Answer.Trusted.TPOT.Band, step.Answer.Trusted.TTFT.Band}[i]
+			if !strings.Contains(c.Title, number.Banded(want, band)) {
+				t.Errorf("%s: %q does not say %g s", name, c.Title, want)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no step has clients")
+	}
+}
+
+// Where nothing runs nothing is used, also while exchanges of other layers overlap.
+func TestNoUseWhereNothingRuns(t *testing.T) {
+	of := stepOf(t, 1, func(q *question.Question) { deepseek(q); q.Overlap = "two-batch" })
+	step := of.result().Contents
+	_, from, to := layerSpans(step, step.Depth()/2)
+	p := usePanel(step, from, to, 1)
+	for _, l := range p.Lines {
+		for i := 0; i+1 < len(l.Points); i++ {
+			middle := from + (l.Points[i].X+l.Points[i+1].X)/2
+			runs := slices.ContainsFunc(step.Spans, func(m schedule.Span) bool {
+				return m.Stage == 0 && m.Batch == 0 && 1e6*m.Start <= middle && middle <= 1e6*m.End && step.Running(&m).Computes()
+			})
+			if !runs && l.Points[i].Y > 0 {
+				t.Errorf("nothing computes at %g µs, and %g%% are used", middle, l.Points[i].Y)
+			}
+		}
+	}
+}
+
+// A frontier goes by steps through the best, and follows the objective.
+func TestFrontierIsSteps(t *testing.T) {
+	p := plansOf(t, func(q *question.Question) {
+		q.Model, q.GPUs, q.Objective, q.Price = "llama_3_8b", 8, question.Cost, "2"
+	}, question.BothModes)
+	c, err := frontier(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := c.Panels[0].Lines[len(c.Panels[0].Lines)-1]
+	for i := 1; i < len(line.Points); i++ {
+		a, b := line.Points[i-1], line.Points[i]
+		if a.X != b.X && a.Y != b.Y || b.Y < a.Y || b.X > a.X {
+			t.Errorf("from %v to %v is no step of a frontier", a, b)
+		}
+	}
+	if first := &p.Ranked[0]; !strings.Contains(c.Panels[0].Y.Title, "per $") || c.Panels[0].Dots[0].Points[0].Y != 1/first.DollarsPerMillion {
+		t.Errorf("%s is shown for the objective cost", c.Panels[0].Y.Title)
+	}
+}
+
+// At a request rate the tokens/s of all are the same: what tells them apart is how much more each holds.
+func TestFrontierAtARate(t *testing.T) {
+	p := plansOf(t, func(*question.Question) {}, question.BothModes)
+	p.Frontier = nil
+	for i := range p.Ranked {
+		p.Ranked[i].Capacity = &simulate.Capacity{Rate: 20, Headroom: float64(i) / 4}
+	}
+	c, err := frontier(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if panel := c.Panels[0]; panel.Y.Title != "requests/s per GPU that it holds" || panel.Dots[0].Points[1].Y != 20*1.25/4 {
+		t.Errorf("%s: %v", panel.Y.Title, panel.Dots[0].Points)
+	}
+}
+
 // The memory map holds what the processor has, or more where it does not fit.
 func TestMemoryAddsUp(t *testing.T) {
 	for name, s := range steps {
@@ -215,8 +323,15 @@ func TestMemoryAddsUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		m := step.Why.Memory
 		bars := c.Panels[0].Bars
-		end, m := bars[len(bars)-1].To, step.Why.Memory
+		if m.Free < 0 {
+			if over := bars[len(bars)-1]; !c.Wrong || !strings.HasPrefix(c.Title, "Does not fit") || over.Paint != chart.Red || math.Abs(over.To-over.From+m.Free) > 1e-9 {
+				t.Errorf("%s: does not fit, and the title is %q, the last bar %+v", name, c.Title, over)
+			}
+			bars = bars[:len(bars)-1]
+		}
+		end := bars[len(bars)-1].To
 		if want := m.Capacity - min(0, m.Free); math.Abs(end/want-1) > 1e-6 {
 			t.Errorf("%s: %v of %v GiB", name, end, want)
 		}
@@ -226,6 +341,7 @@ func TestMemoryAddsUp(t *testing.T) {
 func plansOf(t testing.TB, change func(*question.Question), mode question.Mode) *advice.Plans {
 	t.Helper()
 	q := question.DefaultOf(question.Plan)
+	q.In = files.Machine
 	q.Model, q.System, q.GPUs, q.Mode = "llama_3_8b", "H200", 4, mode
 	change(&q)
 	l, err := q.Load()
@@ -236,7 +352,7 @@ func plansOf(t testing.TB, change func(*question.Question), mode question.Mode) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := advice.Options{Search: question.Search{GPUs: q.GPUs, Mode: mode, Objective: q.Objective, Top: q.Top}, GPUsPerNode: q.GPUsPerNode, Engines: engines, Workers: 2}
+	o := advice.Options{Search: question.Search{GPUs: q.GPUs, Mode: mode, Objective: q.Objective, Top: q.Top}, GPUsPerNode: q.GPUsPerNode, Engines: engines, Workers: 2, PerHour: l.PerHour}
 	a, err := advice.Give(context.Background(), l, o)
 	if err != nil {
 		t.Fatal(err)
@@ -272,6 +388,7 @@ func TestPlans(t *testing.T) {
 func loadOf(t testing.TB, requests int, rate float64) Load {
 	t.Helper()
 	q := question.Default()
+	q.In = files.Machine
 	q.Model, q.System, q.Batch, q.Input, q.Output = "llama_3_8b", "H200", 1, 512, 64
 	a, err := point.NewExaminer().Answer(&q)
 	if err != nil {
@@ -327,10 +444,24 @@ func TestLoads(t *testing.T) {
 	for name, l := range map[string]Load{"one request": loadOf(t, 1, 1), "many requests": loadOf(t, 2000, 30), "a crowd": loadOf(t, 3000, math.Inf(1))} {
 		for _, k := range LoadKinds {
 			c, err := k.Draw(l)
+			if k.Name == "watts" {
+				if err == nil {
+					t.Errorf("%s of %s: drawn without a known power", k.Name, name)
+				}
+				continue
+			}
 			if err != nil {
 				t.Fatalf("%s of %s: %v", k.Name, name, err)
 			}
 			checked(t, k.Name+" of "+name, c, name == "many requests")
+			if k.Name != "latency" {
+				continue
+			}
+			for _, m := range c.Draw(900, 0, "").Marks {
+				if strings.HasPrefix(m.ID, "tick") && regexp.MustCompile(`\dk$`).MatchString(m.Text) {
+					t.Errorf("%s: a tick of time says %s", name, m.Text)
+				}
+			}
 		}
 		// Samples hold what the timeline does: the integral over time is the same.
 		var sum, want float64
@@ -397,7 +528,7 @@ func TestErrorShares(t *testing.T) {
 
 func runsOf(t testing.TB, config, x, y, by string) *Runs {
 	t.Helper()
-	jobs, _, err := jobfile.Load(config, &assume.Reference)
+	jobs, _, err := jobfile.Load(files.Machine, config, &assume.Reference)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -425,7 +556,7 @@ func TestRuns(t *testing.T) {
 	}
 	for n := len(r.list); len(r.list) < 10_000; { // the same, in other places
 		next := r.list[len(r.list)-n]
-		next.user, next.card, next.xs, next.value = next.user*1.0003, next.card*0.9999, next.xs+17, next.value*0.9998
+		next.user, next.gpu, next.xs, next.value = next.user*1.0003, next.gpu*0.9999, next.xs+17, next.value*0.9998
 		next.x, next.by = fmt.Sprint(len(r.list)%150), fmt.Sprint(len(r.list)%90)
 		r.list = append(r.list, next)
 	}
@@ -464,5 +595,57 @@ func BenchmarkSteps(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// Plans of two systems are two stairs with a best of each, and points of a scan are joined by steps.
+func TestFrontiersAreSteps(t *testing.T) {
+	s := &Scan{Title: "two"}
+	for _, system := range []string{"H200", "H100_SXM"} {
+		s.Plans = append(s.Plans, plansOf(t, func(q *question.Question) { q.Model, q.System, q.GPUs = "llama_3_8b", system, 2 }, question.BothModes))
+	}
+	c, err := s.frontiers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := c.Description; !strings.Contains(text, "H200") || !strings.Contains(text, "H100_SXM") || len(c.Keys) != 2 {
+		t.Errorf("%d keys: %s", len(c.Keys), text)
+	}
+	other := &Scan{User: Series{Values: []float64{10, 20, 30}}, GPU: Series{Values: []float64{300, 200, 100}}, By: []string{"a", "b", "c"}}
+	points, err := other.speeds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range slices.Concat(c.Panels[0].Lines, points.Panels[0].Lines) {
+		for i := 1; i < len(l.Points); i++ {
+			if a, b := l.Points[i-1], l.Points[i]; a.X != b.X && a.Y != b.Y {
+				t.Errorf("from %v to %v is no step", a, b)
+			}
+		}
+	}
+}
+
+// Rows for people have names that differ, no time of 0, and the time and energy of all operators.
+func TestShownOperators(t *testing.T) {
+	x := stepOf(t, 1, func(q *question.Question) { q.Model, q.System, q.DP = "DeepSeek-V4-Pro", "B200", 8 })
+	shown, others := x.Why.Operators.Shown()
+	if len(others) == 0 {
+		t.Error("no operator is in the kernel of another")
+	}
+	seen := map[string]bool{}
+	var time, joules [2]float64
+	for i := range x.Why.Operators {
+		time[0], joules[0] = time[0]+x.Why.Operators[i].Takes(), joules[0]+x.Why.Operators[i].Joules
+	}
+	for i := range shown {
+		o := &shown[i]
+		if seen[o.Block+o.Name] || o.Computes() && o.Exposed == 0 {
+			t.Errorf("%s %s is shown twice, or takes no time", o.Block, o.Name)
+		}
+		seen[o.Block+o.Name] = true
+		time[1], joules[1] = time[1]+o.Takes(), joules[1]+o.Joules
+	}
+	if math.Abs(time[0]-time[1]) > 1e-9*time[0] || math.Abs(joules[0]-joules[1]) > 1e-9*joules[0] {
+		t.Errorf("%g s and %g J of operators, %g and %g shown", time[0], joules[0], time[1], joules[1])
 	}
 }

@@ -3,6 +3,7 @@ package picture
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,8 +18,9 @@ import (
 
 // PlanKinds are the charts of plan.
 var PlanKinds = []Kind[*advice.Plans]{
-	{"frontier", "tokens/s per user against tokens/s per GPU: the frontier, and the deployments that are ranked", frontier},
+	{"frontier", "tokens/s per user against the objective: the frontier as steps, and the ranked deployments with their bands", frontier},
 	{"balance", "the request rates that the prefill and the decode pools hold", balance},
+	{"limits", "tokens per joule and per second under several power limits", limits},
 }
 
 func planFrame(p *advice.Plans, kind, title string) *chart.Chart {
@@ -68,30 +70,56 @@ func brief(instances int, p *plan.Plan) string {
 	return text
 }
 
+// worth is what a frontier shows upwards: the objective, as far as it is known.
+func worth(p *advice.Plans) (title string, of func(*advice.Candidate) float64) {
+	first := &p.Advice.Ranked[0]
+	switch {
+	case p.Options.Objective == advice.Cost && first.DollarsPerMillion > 0:
+		return "million output tokens per $", func(c *advice.Candidate) float64 { return 1 / c.DollarsPerMillion }
+	case p.Options.Objective == advice.Energy && first.TokensPerJoule > 0:
+		return "output tokens per joule", func(c *advice.Candidate) float64 { return c.TokensPerJoule }
+	case first.Capacity != nil: // tokens/s are those of the rate, for all
+		return "requests/s per GPU that it holds", func(c *advice.Candidate) float64 {
+			if c.Capacity == nil {
+				return math.NaN()
+			}
+			return c.Capacity.Rate * (1 + c.Capacity.Headroom) / float64(c.Procs)
+		}
+	}
+	return "output tokens/s per GPU", (*advice.Candidate).PerGPU
+}
+
+// frontier shows the best deployments by the speed of a user and the objective, as steps: between
+// two deployments there is none.
 func frontier(p *advice.Plans) (*chart.Chart, error) {
 	if len(p.Advice.Ranked) == 0 {
 		return nil, errors.New("no deployment was found")
 	}
-	c := planFrame(p, "frontier", "Speed of a user against throughput of a GPU")
-	line := chart.Line{Paint: chart.C1, Width: 1.6}
-	at := func(d *advice.Candidate) chart.XY { return chart.XY{X: 1 / d.TPOT, Y: d.PerGPU()} }
+	title, value := worth(p)
+	c := planFrame(p, "frontier", "Speed of a user against "+title)
+	at := func(d *advice.Candidate) chart.XY { return chart.XY{X: 1 / d.TPOT, Y: value(d)} }
 	tip := func(name string, d *advice.Candidate) string {
-		return fmt.Sprintf("%s %s, %s: %.1f tokens/s/user, %.0f tokens/s/GPU, TTFT %.0f ms", name, d.Deployment.Engine.Name, planOf(d), 1/d.TPOT, d.PerGPU(), d.TTFT*1e3)
+		return fmt.Sprintf("%s %s, %s: %s tokens/s/user, %s %s, TTFT %s", name, d.Deployment.Engine.Name, planOf(d), number.Rate(1/d.TPOT), number.Rate(value(d)), title, number.Time(d.TTFT, 2))
 	}
+	panel := chart.Panel{Weight: 1, X: chart.Axis{Title: "faster for a user, tokens/s →", Zero: true}, Y: chart.Axis{Title: title, Zero: true}}
 	best := chart.Dots{Paint: chart.C7, Form: chart.Diamond, Size: 6}
 	for i := range p.Advice.Ranked {
 		d := &p.Advice.Ranked[i]
 		label := ""
-		if i == 0 {
-			label = "1: " + planOf(d)
+		if i == 0 || d == p.Advice.Best(advice.Aggregated) || d == p.Advice.Best(advice.Disaggregated) {
+			label = fmt.Sprintf("%d: %s %s", i+1, d.Deployment.Engine.Name, planOf(d))
+			panel.Lines = append(panel.Lines, whiskers(d, at(d), best.Paint)...)
 		}
 		best.Points = append(best.Points, chart.Dot{XY: at(d), Label: label, Tip: tip(fmt.Sprint(i+1), d)})
 	}
 	modes := []advice.Mode{advice.Aggregated, advice.Disaggregated}
-	series := []chart.Dots{{Paint: chart.C1, Form: chart.Round, Size: 4}, {Paint: chart.C4, Form: chart.Triangle, Size: 4}}
+	series := []chart.Dots{{Paint: chart.C1, Form: chart.Round, Size: 4}, {Paint: chart.C8, Form: chart.Triangle, Size: 4}}
+	var front []chart.XY
 	for i := range p.Advice.Frontier {
 		d := &p.Advice.Frontier[i]
-		line.Points = append(line.Points, at(d))
+		if q := at(d); len(front) == 0 || q.Y > front[len(front)-1].Y {
+			front = append(front, q)
+		}
 		s := &series[max(0, slices.Index(modes, advice.Mode(d.Mode)))]
 		name := fmt.Sprintf("f%d", i+1)
 		label := name + ": " + planOf(d)
@@ -100,22 +128,55 @@ func frontier(p *advice.Plans) (*chart.Chart, error) {
 		}
 		s.Points = append(s.Points, chart.Dot{XY: at(d), Label: label, Tip: tip(name, d)})
 	}
-	panel := chart.Panel{Weight: 1, Lines: []chart.Line{line}, X: chart.Axis{Title: "tokens/s per user", Zero: true}, Y: chart.Axis{Title: "output tokens/s per GPU", Zero: true}}
+	panel.Lines = append(panel.Lines, chart.Line{Paint: chart.C1, Width: 1.6, Points: staircase(front)})
 	panel.Dots = append([]chart.Dots{best}, series...)
 	if t := p.Loaded.Limits().TPOT; t != nil {
-		panel.Rules = append(panel.Rules, chart.Rule{X: chart.At(1e3 / *t), Paint: chart.C2, Dash: true, Label: fmt.Sprintf("TPOT %s ms", number.Plain(*t, 4))})
+		forbid(&panel, 1e3 / *t, fmt.Sprintf("too slow | TPOT ≤ %s", number.Time(*t/1e3, 4)))
 	}
 	for i, name := range []string{"aggregated", "disaggregated"} {
 		if len(series[i].Points) > 0 {
 			c.Keys = append(c.Keys, chart.Key{Paint: series[i].Paint, Form: series[i].Form, Text: "frontier, " + name})
 		}
 	}
-	c.Keys = append(c.Keys, chart.Key{Paint: best.Paint, Form: best.Form, Text: "ranked"})
+	c.Keys = append(c.Keys, chart.Key{Paint: best.Paint, Form: best.Form, Text: "ranked; whiskers: band of the prediction"})
 	c.Panels = []chart.Panel{panel}
 	first := &p.Advice.Ranked[0]
-	c.Description = fmt.Sprintf("%d deployments on the frontier between the speed of a user and the throughput of a GPU. The first of the ranking, %s, gives %.1f tokens/s to a user and %.0f tokens/s per GPU.",
-		len(p.Advice.Frontier), planOf(first), 1/first.TPOT, first.PerGPU())
+	c.Description = fmt.Sprintf("%d deployments on the frontier between the speed of a user and %s. The first of the ranking, %s, gives %s tokens/s to a user and %s %s.",
+		len(p.Advice.Frontier), title, planOf(first), number.Rate(1/first.TPOT), number.Rate(value(first)), title)
 	return c, nil
+}
+
+// whiskers are the band of a prediction around its point, across and upwards.
+func whiskers(d *advice.Candidate, at chart.XY, paint chart.Paint) (out []chart.Line) {
+	if d.Trusted == nil {
+		return nil
+	}
+	if b := 1 + d.Trusted.TPOT.Band; b > 1 {
+		out = append(out, chart.Line{Paint: paint, Width: 1, Points: []chart.XY{{X: at.X / b, Y: at.Y}, {X: at.X * b, Y: at.Y}}, Tip: "band of the speed of a user"})
+	}
+	if b := 1 + d.ThroughputBand(); b > 1 {
+		out = append(out, chart.Line{Paint: paint, Width: 1, Points: []chart.XY{{X: at.X, Y: at.Y / b}, {X: at.X, Y: at.Y * b}}, Tip: "band of the throughput"})
+	}
+	return out
+}
+
+// forbid shades what is slower than a limit.
+func forbid(p *chart.Panel, limit float64, label string) {
+	p.Rules = append(p.Rules, chart.Rule{X: chart.At(limit), Paint: chart.Red, Dash: true, Label: label})
+	top := 0.0
+	for _, s := range p.Dots {
+		for _, d := range s.Points {
+			top = max(top, d.Y)
+		}
+	}
+	for _, l := range p.Lines {
+		for _, q := range l.Points {
+			top = max(top, q.Y)
+		}
+	}
+	top *= 1.05
+	p.Y.High = chart.At(top)
+	p.Areas = append(p.Areas, chart.Area{Paint: chart.Red, Faint: true, Upper: []chart.XY{{X: 0, Y: top}, {X: limit, Y: top}}, Lower: []chart.XY{{X: 0, Y: 0}, {X: limit, Y: 0}}, Tip: label})
 }
 
 func balance(p *advice.Plans) (*chart.Chart, error) {

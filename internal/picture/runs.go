@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -27,13 +28,15 @@ type Runs struct {
 }
 
 type run struct {
-	name       string // number
-	plan       string
-	kind       string // model on system
-	user, card float64
-	x, by      string
-	xs, value  float64 // of numeric fields; NaN otherwise
-	sides      [op.PhaseCount]sideTimes
+	name      string // number
+	plan      string
+	kind      string // model on system
+	lengths   string // of requests
+	why       string // there is no plan; empty: there is one
+	user, gpu float64
+	x, by     string
+	xs, value float64 // of numeric fields; NaN otherwise
+	sides     [op.PhaseCount]sideTimes
 }
 
 // sideTimes are the shares of a step, in seconds.
@@ -41,7 +44,7 @@ type sideTimes struct{ attention, mlp, drafts, ends, network, waiting, offload f
 
 // RunKinds are the charts of run.
 var RunKinds = []Kind[*Runs]{
-	{"frontier", "tokens/s per user against tokens/s per card, a point for each run", (*Runs).frontier},
+	{"frontier", "tokens/s per user against tokens/s per GPU, a point for each run", (*Runs).frontier},
 	{"lines", "a field over another, a line for each value of a third", (*Runs).lines},
 	{"heatmap", "a field by the values of two others", (*Runs).heatmap},
 	{"breakdown", "where the decode step of each run spends its time", (*Runs).breakdown},
@@ -57,6 +60,15 @@ const (
 // mostRuns limits the runs kept for a chart; no eye distinguishes more.
 const mostRuns = 200_000
 
+// Columns counts the values along x.
+func (r *Runs) Columns() int {
+	seen := map[string]bool{}
+	for i := range r.list {
+		seen[r.list[i].x] = true
+	}
+	return len(seen)
+}
+
 // Add records a run.
 func (r *Runs) Add(of *result.Record) {
 	if len(r.list) == mostRuns {
@@ -64,9 +76,12 @@ func (r *Runs) Add(of *result.Record) {
 		return
 	}
 	d := of.Sides[op.Decode]
-	n := run{name: fmt.Sprintf("run %d", of.Number), kind: of.Model.Name + " on " + d.System.Name, xs: numeric(r.X, of), value: numeric(r.Y, of), x: text(r.X, of), by: text(r.By, of), user: math.NaN(), card: math.NaN()}
+	n := run{name: fmt.Sprintf("run %d", of.Number), kind: of.Model.Name + " on " + d.System.Name, xs: numeric(r.X, of), value: numeric(r.Y, of), x: text(r.X, of), by: text(r.By, of), user: math.NaN(), gpu: math.NaN(), lengths: fmt.Sprintf("%d in, %d out", of.Lengths.Input, of.Lengths.Output)}
 	if of.Complete && of.TPOT > 0 {
-		n.user, n.card = 1/of.TPOT, of.Tokens()/float64(max(1, of.Cards))
+		n.user, n.gpu = 1/of.TPOT, of.Tokens()/float64(max(1, of.Procs))
+	}
+	if len(of.Reasons) > 0 {
+		n.why = of.Reasons[0]
 	}
 	for phase, s := range of.Sides {
 		if s == nil || !s.Found {
@@ -116,61 +131,110 @@ func (r *Runs) frame(kind, title string) *chart.Chart {
 	return c
 }
 
+// mostPanels limits the workloads that have a frontier of their own.
+const mostPanels = 4
+
+// frontier shows runs, a panel for each pair of lengths; the best seven kinds have colours.
 func (r *Runs) frontier() (*chart.Chart, error) {
-	c := r.frame("frontier", "Speed of a user against throughput of a card")
-	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "tokens/s per user"}, Y: chart.Axis{Title: "output tokens/s per card", Zero: true}}
-	groups, order := map[string][]run{}, []string{}
+	c := r.frame("frontier", "Speed of a user against throughput of a GPU")
+	panels, order := map[string][]run{}, []string{}
+	best := map[string]float64{}
 	for _, n := range r.list {
 		if math.IsNaN(n.user) {
 			continue
 		}
-		if groups[n.kind] == nil {
-			order = append(order, n.kind)
+		if panels[n.lengths] == nil {
+			order = append(order, n.lengths)
 		}
-		groups[n.kind] = append(groups[n.kind], n)
+		panels[n.lengths] = append(panels[n.lengths], n)
+		best[n.kind] = max(best[n.kind], n.gpu)
 	}
 	if len(order) == 0 {
 		return nil, errors.New("no run has a plan of both phases")
 	}
-	for i, kind := range order {
-		paint, form := chart.Series(i), chart.FormOf(i)
-		if i >= mostSeries {
-			paint, form = chart.Muted, chart.Round
-		}
-		list := groups[kind]
-		slices.SortStableFunc(list, func(a, b run) int { return cmp.Or(cmp.Compare(b.user, a.user), cmp.Compare(b.card, a.card)) })
-		dots := chart.Dots{Paint: paint, Form: form}
-		line := chart.Line{Paint: paint, Width: 1.3}
-		best := 0.0
-		for _, n := range list {
-			d := chart.Dot{XY: chart.XY{X: n.user, Y: n.card}, Tip: fmt.Sprintf("%s, %s: %s; %s tokens/s/user, %s tokens/s/card", n.name, kind, n.plan, chart.Number(n.user), chart.Number(n.card))}
-			if n.card > best { // none is faster for a user and better for a card
-				best = n.card
-				d.Label = n.plan
-				line.Points = append(line.Points, d.XY)
-			}
-			dots.Points = append(dots.Points, d)
-		}
-		p.Dots, p.Lines = append(p.Dots, dots), append(p.Lines, line)
-		if i <= mostSeries {
-			key := chart.Key{Paint: paint, Form: form, Text: kind}
-			if i == mostSeries {
-				key.Text = fmt.Sprintf("%d others", len(order)-i)
-			}
-			c.Keys = append(c.Keys, key)
-		}
+	kinds := slices.SortedFunc(maps.Keys(best), func(a, b string) int { return cmp.Or(cmp.Compare(best[b], best[a]), strings.Compare(a, b)) })
+	if len(order) > mostPanels {
+		c.Note = fmt.Sprintf("The first %d of %d workloads. %s", mostPanels, len(order), c.Note)
+		order = order[:mostPanels]
 	}
-	c.Panels = []chart.Panel{p}
-	c.Description = fmt.Sprintf("A point for each run by the speed that a user sees and the throughput of a card, for %d models on systems; lines join those that no other of the kind is better than in both.", len(order))
+	for _, lengths := range order {
+		p := chart.Panel{Weight: 1, Title: lengths, X: chart.Axis{Title: "tokens/s per user", Zero: true}, Y: chart.Axis{Title: "output tokens/s per GPU", Zero: true}}
+		for i, kind := range kinds {
+			r.stepped(&p, i, kind, panels[lengths])
+		}
+		c.Panels = append(c.Panels, p)
+	}
+	for i, kind := range kinds[:min(len(kinds), mostSeries+1)] {
+		key := chart.Key{Paint: chart.Series(i), Form: chart.FormOf(i), Text: kind}
+		if i == mostSeries {
+			key = chart.Key{Paint: chart.Muted, Form: chart.Round, Text: fmt.Sprintf("%d others", len(kinds)-i)}
+		}
+		c.Keys = append(c.Keys, key)
+	}
+	c.Description = fmt.Sprintf("A point for each run by the speed that a user sees and the throughput of a GPU, for %d models on systems and %d workloads; steps pass through those that no other of the kind is better than in both.", len(kinds), len(order))
 	return c, nil
 }
 
-// axisTitle adds the unit to names without one.
-func axisTitle(f *result.Field) string {
-	if f.Unit != result.None && !slices.Contains([]byte(f.Name), '(') {
-		return fmt.Sprintf("%s, %s", f.Name, f.Unit)
+// stepped adds the runs of a kind to a panel, and the steps through the best of them.
+func (r *Runs) stepped(p *chart.Panel, i int, kind string, all []run) {
+	list := slices.DeleteFunc(slices.Clone(all), func(n run) bool { return n.kind != kind })
+	if len(list) == 0 {
+		return
 	}
-	return f.Name
+	paint, form := chart.Series(i), chart.FormOf(i)
+	if i >= mostSeries {
+		paint, form = chart.Muted, chart.Round
+	}
+	slices.SortStableFunc(list, func(a, b run) int { return cmp.Or(cmp.Compare(b.user, a.user), cmp.Compare(b.gpu, a.gpu)) })
+	dots := chart.Dots{Paint: paint, Form: form}
+	var front []chart.XY
+	for _, n := range list {
+		d := chart.Dot{XY: chart.XY{X: n.user, Y: n.gpu}, Tip: fmt.Sprintf("%s, %s: %s; %s tokens/s/user, %s tokens/s/GPU", n.name, kind, n.plan, chart.Number(n.user), chart.Number(n.gpu))}
+		if len(front) == 0 || n.gpu > front[len(front)-1].Y { // none is faster for a user and better for a GPU
+			front = append(front, d.XY)
+		}
+		dots.Points = append(dots.Points, d)
+	}
+	line := chart.Line{Paint: paint, Width: 1.3, Points: staircase(front)}
+	if i < mostSeries {
+		dots.Points[len(dots.Points)-1].Label = kind
+	}
+	p.Dots, p.Lines = append(p.Dots, dots), append(p.Lines, line)
+}
+
+// staircase joins points, the fastest first, by steps: what is served to a slower user is at least
+// what a faster one has. No step passes where nothing was found.
+func staircase(front []chart.XY) (out []chart.XY) {
+	for i, q := range front {
+		if i > 0 {
+			out = append(out, chart.XY{X: q.X, Y: front[i-1].Y})
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+// spoken are the words of people for fields that charts show often.
+var spoken = map[string]string{
+	"seq_size": "input tokens", "out_size": "output tokens", "num_procs": "GPUs", "model_name": "model", "decoder_system_name": "system", "prefill_system_name": "system of prefill",
+	"request_per_second": "requests/s", "request_per_second_per_npu": "requests/s per package", "tokens_per_user": "tokens/s per user", "tokens_per_processor": "tokens/s per GPU",
+	"tokens_per_card": "tokens/s per package", "output_throughput(token/s)": "output tokens/s", "TTFT(s)": "TTFT in s", "TPOT(s)": "TPOT in s", "decoder_microbatchsize": "decode batch", "memory(Gib)": "GiB of a GPU",
+}
+
+// axisTitle is a field in words, with its unit.
+func axisTitle(f *result.Field) string {
+	if words, ok := spoken[f.Name]; ok {
+		return words
+	}
+	name, unit, _ := strings.Cut(strings.TrimSuffix(f.Name, ")"), "(")
+	name = strings.ReplaceAll(name, "_", " ")
+	if unit == "" {
+		unit = string(f.Unit)
+	}
+	if unit == "" {
+		return name
+	}
+	return name + " in " + unit
 }
 
 // highest returns the highest value at each x by series, the series in the order of the runs, and
@@ -220,7 +284,7 @@ func (r *Runs) lines() (*chart.Chart, error) {
 		}
 		p.Lines, p.Dots = append(p.Lines, line), append(p.Dots, dots)
 		if i <= mostSeries {
-			key := chart.Key{Paint: paint, Form: form, Text: fmt.Sprintf("%s %s", r.By.Name, by)}
+			key := chart.Key{Paint: paint, Form: form, Text: fmt.Sprintf("%s %s", axisTitle(r.By), by)}
 			if i == mostSeries {
 				key.Text = fmt.Sprintf("%d others", len(order)-i)
 			}
@@ -235,20 +299,25 @@ func (r *Runs) lines() (*chart.Chart, error) {
 	return c, nil
 }
 
+// wideRange is the ratio of values from which colours follow their logarithm.
+const wideRange = 10
+
 // mostBands limits the rows and columns of a heat map.
 const mostBands = 200
 
 func (r *Runs) heatmap() (*chart.Chart, error) {
-	c := r.frame("heatmap", fmt.Sprintf("%s by %s and %s", axisTitle(r.Y), r.X.Name, r.By.Name))
+	c := r.frame("heatmap", fmt.Sprintf("%s by %s and %s", axisTitle(r.Y), axisTitle(r.X), axisTitle(r.By)))
 	p := chart.Panel{Weight: 1, X: chart.Axis{Title: axisTitle(r.X)}, Y: chart.Axis{Title: axisTitle(r.By)}}
 	best := map[[2]string]float64{}
 	repeated := false
 	low, high := math.Inf(1), math.Inf(-1)
+	why := map[[2]string]string{}
 	for _, n := range r.list {
+		key := [2]string{n.x, n.by}
 		if math.IsNaN(n.value) {
+			why[key] = cmp.Or(why[key], n.why)
 			continue
 		}
-		key := [2]string{n.x, n.by}
 		was, ok := best[key]
 		repeated = repeated || ok
 		if !ok || n.value > was {
@@ -268,12 +337,19 @@ func (r *Runs) heatmap() (*chart.Chart, error) {
 	for y, by := range p.Y.Bands {
 		for x, column := range p.X.Bands {
 			if v, ok := best[[2]string{column, by}]; ok {
-				p.Cells = append(p.Cells, chart.Cell{X: x, Y: y, Value: v, Inside: chart.Number(v), Tip: fmt.Sprintf("%s %s, %s %s: %s", r.X.Name, column, r.By.Name, by, chart.Number(v))})
+				p.Cells = append(p.Cells, chart.Cell{X: x, Y: y, Value: v, Inside: chart.Number(v), Tip: fmt.Sprintf("%s %s, %s %s: %s", axisTitle(r.X), column, axisTitle(r.By), by, chart.Number(v))})
+			} else if reason, ok := why[[2]string{column, by}]; ok {
+				p.Cells = append(p.Cells, chart.Cell{X: x, Y: y, Value: math.NaN(), Inside: "none", Tip: fmt.Sprintf("%s %s, %s %s: no plan: %s", axisTitle(r.X), column, axisTitle(r.By), by, reason)})
 			}
 		}
 	}
-	for _, v := range []float64{low, (low + high) / 2, high} {
-		c.Keys = append(c.Keys, chart.Key{Paint: chart.HeatPaint(v, low, high), Form: chart.Box, Text: chart.Number(v)})
+	p.LogCells = low > 0 && high > wideRange*low
+	middle := (low + high) / 2
+	if p.LogCells {
+		middle = math.Sqrt(low * high)
+	}
+	for _, v := range []float64{low, middle, high} {
+		c.Keys = append(c.Keys, chart.Key{Paint: chart.HeatPaint(v, low, high, p.LogCells), Form: chart.Box, Text: chart.Number(v)})
 		if low == high {
 			break
 		}
@@ -286,15 +362,26 @@ func (r *Runs) heatmap() (*chart.Chart, error) {
 	return c, nil
 }
 
-// bands returns the values of a field in the order of the runs.
+// bands returns the values of a field: numbers by their size, texts by the alphabet.
 func (r *Runs) bands(of func(*run) string) (out []string) {
-	seen := map[string]bool{}
+	seen, numbers := map[string]bool{}, map[string]float64{}
 	for i := range r.list {
 		if v := of(&r.list[i]); !seen[v] {
 			seen[v] = true
 			out = append(out, v)
+			if x, err := strconv.ParseFloat(strings.TrimSuffix(v, "k"), 64); err == nil {
+				if numbers[v] = x; strings.HasSuffix(v, "k") {
+					numbers[v] = 1e3 * x
+				}
+			}
 		}
 	}
+	slices.SortStableFunc(out, func(a, b string) int {
+		if len(numbers) == len(out) {
+			return cmp.Compare(numbers[a], numbers[b])
+		}
+		return strings.Compare(a, b)
+	})
 	return out
 }
 

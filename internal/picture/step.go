@@ -21,14 +21,17 @@ type Step struct {
 	Answer *point.Answer
 	Phase  int // index of the phase
 	Why    *explain.Explanation
+	Parts  *explain.Parts // of what clients see; nil: none are served
 }
 
 // StepKinds are the charts of explain.
 var StepKinds = []Kind[Step]{
+	{"waterfall", "what TPOT and TTFT consist of, part after part", waterfall},
 	{"timeline", "when every operator runs, on which unit or network, and how well it uses the chip", timeline},
 	{"share", "the operators by their share of the step", share},
 	{"roofline", "every operator under the peak and the measured ceilings of the chip", roofline},
-	{"memory", "what the memory of a processor holds", memory},
+	{"memory", "what the memory of a GPU holds", memory},
+	{"energy", "the operators by the energy that they take", energy},
 	{"breakdown", "where the time of the step goes, by part and by bound", breakdown},
 }
 
@@ -51,7 +54,7 @@ func (s *Step) frame(kind, title string) *chart.Chart {
 const mostOperators = 24
 
 func share(s Step) (*chart.Chart, error) {
-	ops := slices.Clone(s.Why.Operators)
+	ops, _ := s.Why.Operators.Shown()
 	slices.SortStableFunc(ops, func(a, b estimate.Operator) int { return cmp.Compare(b.Share, a.Share) })
 	ops = slices.DeleteFunc(ops, func(o estimate.Operator) bool { return !(o.Share > 0) })
 	c := s.frame("share", "Time share of operators")
@@ -116,23 +119,43 @@ func roofline(s Step) (*chart.Chart, error) {
 		at, ok := series[k.name]
 		if !ok {
 			at, series[k.name] = len(p.Dots), len(p.Dots)
-			p.Dots = append(p.Dots, chart.Dots{Paint: k.paint, Form: chart.FormOf(at)})
+			p.Dots = append(p.Dots, chart.Dots{Paint: k.paint, Form: formOf(k)})
 		}
-		d, name, spot := &p.Dots[at], o.Name, under(o)
-		if o.Share < leastNamed {
+		d, name, spot := &p.Dots[at], s.Why.Operators.NameOf(o), under(o)
+		reached, ceiling := facing(o)
+		switch {
+		case o.Share < leastNamed:
 			name = ""
+		case o.Share >= leastJudged:
+			name += fmt.Sprintf(", %.0f%% of %s", 100*reached, ceiling)
+			if reached > 0 && reached < 1 {
+				p.Lines = append(p.Lines, chart.Line{Paint: k.paint, Width: 1, Dash: true, Points: []chart.XY{spot, {X: spot.X, Y: spot.Y / reached}}})
+			}
 		}
-		d.Points = append(d.Points, chart.Dot{XY: spot, Label: name, Size: 3 + 12*math.Sqrt(o.Share),
-			Tip: fmt.Sprintf("%s: %s of the step, %s flop/byte, %s Tflop/s", o.Name, percent(o.Share), chart.Number(spot.X), chart.Number(spot.Y))})
+		d.Points = append(d.Points, chart.Dot{XY: spot, Label: name, Size: 3 + 12*math.Sqrt(o.Share), Ref: RefOf(o.Name),
+			Tip: fmt.Sprintf("%s: %s of the step, %s flop/byte, %s Tflop/s, %.0f%% of %s", o.Name, percent(o.Share), chart.Number(spot.X), chart.Number(spot.Y), 100*reached, ceiling)})
 	}
 	for i := range l.keys {
-		l.keys[i].Form, l.keys[i].Hatch = chart.FormOf(i), false
+		l.keys[i].Form, l.keys[i].Hatch = formOf(style{name: l.keys[i].Text}), false
 	}
 	c.Keys = append(l.keys, chart.Key{Paint: chart.Ink, Form: chart.Stroke, Text: "peak"}, chart.Key{Paint: chart.Muted, Form: chart.Stroke, Dash: true, Text: "calibrated"})
 	c.Panels = []chart.Panel{p}
-	c.Note = "The larger a point, the more of the step it takes. Operators in one kernel are one point. Calibrated: what large products reach."
+	c.Note = "The larger a point, the more of the step it takes. Operators in one kernel are one point. Dashed stems: the way to the ceiling. Calibrated: what large products reach."
 	c.Description = fmt.Sprintf("%d operators of the %s by operations per byte and operations per second, under the ceilings of %s.", len(ops), s.name(), s.result().Problem.System.Name)
 	return c, nil
+}
+
+// RefOf names an operator in all charts of a page.
+func RefOf(operator string) string { return "op " + operator }
+
+// formOf is the shape of a part, the same in every chart.
+func formOf(k style) chart.Form {
+	for i, part := range []style{attentionStyle, mlpStyle, endsStyle, draftStyle} {
+		if k.name == part.name {
+			return chart.FormOf(i)
+		}
+	}
+	return chart.FormOf(1) // experts
 }
 
 // under returns the operations per byte and Tflop/s of an operator, including fused ones.
@@ -140,6 +163,18 @@ func under(o *estimate.Operator) chart.XY {
 	flops, bytes := o.Work()
 	return chart.XY{X: flops / bytes, Y: flops / o.Exposed / 1e12}
 }
+
+// facing returns the ceiling that an operator meets first, and the share of it that it reaches.
+func facing(o *estimate.Operator) (reached float64, ceiling string) {
+	ofPeak, ofBandwidth := o.Use()
+	if ofBandwidth >= ofPeak {
+		return ofBandwidth, "bandwidth"
+	}
+	return ofPeak, "the peak of " + explain.UnitOf(o) + " " + o.Peak.DType
+}
+
+// leastJudged is the share of the step from which the distance to its ceiling is drawn.
+const leastJudged = 0.05
 
 // leastNamed is the share of the step from which an operator is named under the roofline.
 const leastNamed = 0.004
@@ -163,8 +198,8 @@ func roof(k explain.Ceiling, low, high, floor, top, bandwidth float64) chart.Lin
 
 func memory(s Step) (*chart.Chart, error) {
 	m := &s.Why.Memory
-	c := s.frame("memory", "Memory of a processor")
-	c.Title, c.Note = "Memory of a processor: "+s.name(), ""
+	c := s.frame("memory", "Memory of a GPU")
+	c.Title, c.Note = "Memory of a GPU: "+s.name(), ""
 	mlp := "MLP weights"
 	if s.experts() {
 		mlp = "MLP and expert weights"
@@ -176,7 +211,7 @@ func memory(s Step) (*chart.Chart, error) {
 		style
 	}{
 		{m.Attention, style{chart.C1, false, "attention weights"}}, {m.MLP, style{chart.C7, false, mlp}}, {m.Draft, style{chart.C3, false, "draft module"}},
-		{m.Ends, style{chart.C5, false, "embedding, output head"}}, {m.Working, style{chart.C4, true, "working space"}}, {m.Cache, style{chart.C6, false, "KV cache"}},
+		{m.Ends, style{chart.C8, false, "embedding, output head"}}, {m.Working, style{chart.C4, true, "working space"}}, {m.Cache, style{chart.C6, false, "KV cache"}},
 		{max(0, m.Free), style{chart.Grid, false, "free"}}, {m.Reserved, style{chart.Muted, true, "not usable"}},
 	} {
 		if !(part.gib > 0) {
@@ -191,12 +226,14 @@ func memory(s Step) (*chart.Chart, error) {
 	}
 	p.Rules = append(p.Rules, chart.Rule{X: chart.At(m.Capacity), Paint: chart.Ink, Label: fmt.Sprintf("capacity %s GiB", number.Plain(m.Capacity, 5))})
 	if m.Free < 0 {
-		c.Note = fmt.Sprintf("It does not fit: %.2f GiB too much.", -m.Free)
-		p.Rules = append(p.Rules, chart.Rule{X: chart.At(m.Capacity - m.Reserved), Paint: chart.C2, Dash: true, Label: fmt.Sprintf("usable %s GiB", number.Plain(m.Capacity-m.Reserved, 5))})
+		c.Title, c.Wrong = fmt.Sprintf("Does not fit: %s GiB too much in the memory of a GPU, %s", number.Plain(-m.Free, 3), s.name()), true
+		usable := m.Capacity - m.Reserved
+		p.Bars = append(p.Bars, chart.Bar{From: usable, To: usable - m.Free, Paint: chart.Red, Hatch: true, Inside: fmt.Sprintf("too much %s GiB", number.Plain(-m.Free, 3)), Tip: "what does not fit"})
+		p.Rules = append(p.Rules, chart.Rule{X: chart.At(m.Capacity - m.Reserved), Paint: chart.Red, Dash: true, Label: fmt.Sprintf("usable %s GiB", number.Plain(m.Capacity-m.Reserved, 5))})
 	}
 	p.X.High = chart.At(max(at, m.Capacity) * 1.02)
 	c.Panels = []chart.Panel{p}
-	c.Description = fmt.Sprintf("What the %s GiB of a processor hold: %s.", number.Plain(m.Capacity, 5), keyTexts(c.Keys))
+	c.Description = fmt.Sprintf("What the %s GiB of a GPU hold: %s.", number.Plain(m.Capacity, 5), keyTexts(c.Keys))
 	return c, nil
 }
 

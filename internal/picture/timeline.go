@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,16 +24,20 @@ func timeline(s Step) (*chart.Chart, error) {
 	c.Note = "" // lanes need the room
 	lanes := lanesOf(step.Spans)
 	var l legend
-	layer, from, to := middleLayer(step)
+	layer, from, to := layerSpans(step, step.Depth()/2)
 	if layer != nil {
 		unit, size := timeUnit(to - from)
-		p := s.lanePanel(layer, lanesOf(layer), from, to, size, &l)
-		p.Title = fmt.Sprintf("Layer %d of %d", layer[0].Layer+1, step.Depth())
-		p.Weight, p.X.Bare, p.Airy = 4, true, true
-		p.Rules = borders(step, layer, from, size)
-		use := usePanel(step, layer, from, to, size)
+		p := s.layerPanel(layer, from, to, size, &l)
+		use := usePanel(step, from, to, size)
 		use.X.Title = "time in " + unit + " from the start of the layer"
 		c.Panels = append(c.Panels, p, use)
+		if other := otherKind(step); other >= 0 {
+			spans, from, to := layerSpans(step, other)
+			unit, size := timeUnit(to - from)
+			p := s.layerPanel(spans, from, to, size, &l)
+			p.X.Bare, p.X.Title, p.Weight, p.Least = false, "time in "+unit+" from the start of the layer", 3, 40
+			c.Panels = append(c.Panels, p)
+		}
 	}
 	end := s.micros()
 	for i := range step.Spans {
@@ -80,15 +85,14 @@ func lanesOf(spans []schedule.Span) []string {
 	return out
 }
 
-// middleLayer returns the spans of a layer in the middle of the first stage and batch (of both
-// overlapping micro-batches), and its start and end in µs.
-func middleLayer(step *estimate.Contents) (out []schedule.Span, from, to float64) {
-	n := step.Depth()
-	if n < 2 {
+// layerSpans returns the spans of a layer of the first stage and batch (of both overlapping
+// micro-batches), and its start and end in µs.
+func layerSpans(step *estimate.Contents, layer int) (out []schedule.Span, from, to float64) {
+	if step.Depth() < 2 {
 		return nil, 0, 0
 	}
 	for _, m := range step.Spans {
-		if m.Layer != n/2 || m.Batch != 0 || m.Stage != 0 || m.Part != schedule.LayersPart {
+		if m.Layer != layer || m.Batch != 0 || m.Stage != 0 || m.Part != schedule.LayersPart {
 			continue
 		}
 		if len(out) == 0 || 1e6*m.Start < from {
@@ -103,6 +107,64 @@ func middleLayer(step *estimate.Contents) (out []schedule.Span, from, to float64
 	return out, from, to
 }
 
+// otherKind returns the layer nearest to the middle that has other operators, as in hybrid models,
+// or -1. A few layers at the ends, such as dense ones before experts, are none.
+func otherKind(step *estimate.Contents) int {
+	names := map[int]map[string]bool{}
+	for i := range step.Spans {
+		m := &step.Spans[i]
+		if m.Batch == 0 && m.Stage == 0 && m.Part == schedule.LayersPart && m.End > m.Start {
+			if names[m.Layer] == nil {
+				names[m.Layer] = map[string]bool{}
+			}
+			names[m.Layer][step.Running(m).Name] = true
+		}
+	}
+	middle, best, others := step.Depth()/2, -1, 0
+	for _, of := range names {
+		if !maps.Equal(of, names[middle]) {
+			others++
+		}
+	}
+	if others < len(names)/leastKind {
+		return -1
+	}
+	for layer, of := range names {
+		if far := max(layer-middle, middle-layer); !maps.Equal(of, names[middle]) && (best < 0 || far < max(best-middle, middle-best) || far == max(best-middle, middle-best) && layer < best) {
+			best = layer
+		}
+	}
+	return best
+}
+
+// leastKind is the share of the layers, as one in so many, that makes a kind.
+const leastKind = 8
+
+// layerPanel draws a layer with named operators, and what runs beside it of other layers pale.
+func (s *Step) layerPanel(layer []schedule.Span, from, to, size float64, l *legend) chart.Panel {
+	step := s.result().Contents
+	lanes := lanesOf(layer)
+	p := s.lanePanel(layer, lanes, from, to, size, l)
+	p.Title = fmt.Sprintf("Layer %d of %d", layer[0].Layer+1, step.Depth())
+	p.Weight, p.X.Bare, p.Airy = 4, true, true
+	p.Rules = borders(step, layer, from, size)
+	for i := range step.Spans {
+		m := &step.Spans[i]
+		band := slices.Index(lanes, m.Lane.String())
+		start, end := max(from, 1e6*m.Start), min(to, 1e6*m.End)
+		if own := m.Layer == layer[0].Layer && m.Part == schedule.LayersPart; own || m.Stage != 0 || m.Batch != 0 || band < 0 || !(end > start) {
+			continue
+		}
+		l.add(besideStyle)
+		p.Bars = append(p.Bars, chart.Bar{Band: band, From: (start - from) / size, To: (end - from) / size, Paint: besideStyle.paint,
+			Tip: fmt.Sprintf("%s of another layer: %s", step.Running(m).Name, duration(1e6*(m.End-m.Start)))})
+	}
+	return p
+}
+
+// besideStyle is what runs at the same time in other layers.
+var besideStyle = style{chart.Grid, false, "other layers"}
+
 // lanePanel draws bars on lanes between two times, in units of size µs.
 func (s *Step) lanePanel(spans []schedule.Span, lanes []string, from, to, size float64, l *legend) chart.Panel {
 	p := chart.Panel{Y: chart.Axis{Bands: lanes}, X: chart.Axis{Low: chart.At(0), High: chart.At((to - from) / size)}}
@@ -115,7 +177,7 @@ func (s *Step) lanePanel(spans []schedule.Span, lanes []string, from, to, size f
 		}
 		k := l.add(partStyle(o.Block, lane, s.experts()))
 		p.Bars = append(p.Bars, chart.Bar{
-			Band: band, From: (start - from) / size, To: (end - from) / size, Paint: k.paint, Hatch: k.hatch, Inside: o.Name,
+			Band: band, From: (start - from) / size, To: (end - from) / size, Paint: k.paint, Hatch: k.hatch, Inside: o.Name, Ref: RefOf(o.Name),
 			Tip: fmt.Sprintf("%s, %s: %s", o.Name, lane, duration(end-start)),
 		})
 	}
@@ -124,6 +186,9 @@ func (s *Step) lanePanel(spans []schedule.Span, lanes []string, from, to, size f
 
 // borders marks where the attention of a layer ends and the MLP begins.
 func borders(step *estimate.Contents, layer []schedule.Span, from, size float64) (out []chart.Rule) {
+	if slices.ContainsFunc(layer, func(m schedule.Span) bool { return m.Micro > 0 }) {
+		return nil // both halves of the batch cross it
+	}
 	sorted := slices.Clone(layer)
 	slices.SortStableFunc(sorted, func(a, b schedule.Span) int { return cmp.Compare(a.Start, b.Start) })
 	last := ""
@@ -140,30 +205,39 @@ func borders(step *estimate.Contents, layer []schedule.Span, from, size float64)
 	return out
 }
 
-// usePanel plots the utilization of units and memory over the same time.
-func usePanel(step *estimate.Contents, layer []schedule.Span, from, to, size float64) chart.Panel {
-	sorted := slices.Clone(layer)
-	slices.SortStableFunc(sorted, func(a, b schedule.Span) int { return cmp.Compare(a.End, b.End) })
-	peak := chart.Line{Paint: chart.C2, Steps: true}
-	bandwidth := chart.Line{Paint: chart.C6, Steps: true, Dash: true}
-	for i := range sorted {
-		m := &sorted[i]
-		if !(m.Exposed > 0) {
+// usePanel plots the use of units and memory by all that runs between two times; nothing runs, no
+// use.
+func usePanel(step *estimate.Contents, from, to, size float64) chart.Panel {
+	type use struct{ start, end, peak, bandwidth float64 }
+	var uses []use
+	edges := []float64{from, to}
+	for i := range step.Spans {
+		m := &step.Spans[i]
+		start, end := max(from, 1e6*m.Start), min(to, 1e6*m.End)
+		if m.Stage != 0 || m.Batch != 0 || !(end > start) {
 			continue
 		}
-		x := (1e6*(m.End-m.Exposed) - from) / size
 		ofPeak, ofBandwidth := step.Running(m).Use()
-		peak.Points = append(peak.Points, chart.XY{X: x, Y: 100 * ofPeak})
-		bandwidth.Points = append(bandwidth.Points, chart.XY{X: x, Y: 100 * ofBandwidth})
+		part := m.Exposed / (m.End - m.Start) // what is hidden takes longer than its work
+		uses = append(uses, use{start, end, 100 * ofPeak * part, 100 * ofBandwidth * part})
+		edges = append(edges, start, end)
 	}
-	end := (to - from) / size
-	for _, l := range []*chart.Line{&peak, &bandwidth} {
-		if n := len(l.Points); n > 0 {
-			l.Points = append(l.Points, chart.XY{X: end, Y: l.Points[n-1].Y})
+	slices.Sort(edges)
+	edges = slices.Compact(edges)
+	peak := chart.Line{Paint: chart.C2, Steps: true}
+	bandwidth := chart.Line{Paint: chart.C6, Steps: true, Dash: true}
+	for i, x := range edges {
+		at := chart.XY{X: (x - from) / size}
+		memory := at
+		for _, u := range uses {
+			if i+1 < len(edges) && u.start <= x && u.end >= edges[i+1] {
+				at.Y, memory.Y = min(100, at.Y+u.peak), min(100, memory.Y+u.bandwidth)
+			}
 		}
+		peak.Points, bandwidth.Points = append(peak.Points, at), append(bandwidth.Points, memory)
 	}
 	return chart.Panel{
 		Title: "Use of the chip", Weight: 1.2, Least: 24, Lines: []chart.Line{peak, bandwidth},
-		X: chart.Axis{Low: chart.At(0), High: chart.At(end)}, Y: chart.Axis{Title: "%", Low: chart.At(0), High: chart.At(100)},
+		X: chart.Axis{Low: chart.At(0), High: chart.At((to - from) / size)}, Y: chart.Axis{Title: "%", Low: chart.At(0), High: chart.At(100)},
 	}
 }

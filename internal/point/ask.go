@@ -19,7 +19,14 @@ func (e *Estimator) Ask(a *question.Query) (*Answer, []question.Remark, error) {
 	if a.Given("vector") && e.sameVector(answer, &a.Question) {
 		remarks = append(remarks, question.Remark{Kind: question.Note, Setting: "vector", Text: "has no effect: no operator of these steps waits for the vector unit"})
 	}
-	return answer, append(append(remarks, answer.remark()...), answer.Overfull()...), nil
+	remarks = append(remarks, answer.remark()...)
+	if full := answer.Overfull(); len(full) > 0 {
+		remarks = append(remarks, full...)
+		if near := e.Nearest(&a.Question); near != "" {
+			remarks = append(remarks, question.Remark{Kind: question.Warning, Text: near})
+		}
+	}
+	return answer, remarks, nil
 }
 
 // sameVector reports whether steps take as long with the usual number format of the vector unit.

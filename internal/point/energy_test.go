@@ -21,8 +21,8 @@ func askLimit(t *testing.T, system string, limit float64) (*Answer, error) {
 	return NewExaminer().Answer(&q)
 }
 
-// TestPowerLimit: the limit as delivered, or a higher one, changes nothing; lower ones slow prompts down more than decode steps, which
-// wait for memory, and draw no more than they allow.
+// TestPowerLimit: the limit as delivered, or a higher one, changes nothing; lower ones are never faster, draw no more than they allow,
+// and slow prompts, which compute, down more than the decode steps of few clients, which wait for memory.
 func TestPowerLimit(t *testing.T) {
 	free, err := askLimit(t, "H200", 0)
 	if err != nil {
@@ -43,19 +43,14 @@ func TestPowerLimit(t *testing.T) {
 			}
 			continue
 		}
-		if a.Seen.TPOT <= last.Seen.TPOT || a.Seen.TTFT <= last.Seen.TTFT || a.Energy.Watts >= last.Energy.Watts || a.Energy.Watts > limit {
+		if a.Seen.TPOT < last.Seen.TPOT || a.Seen.TTFT < last.Seen.TTFT || a.Energy.Watts >= last.Energy.Watts || a.Energy.Watts > limit {
 			t.Errorf("at %g W: TTFT %g, TPOT %g, %g W after %g, %g, %g W", limit, a.Seen.TTFT, a.Seen.TPOT, a.Energy.Watts, last.Seen.TTFT, last.Seen.TPOT, last.Energy.Watts)
 		}
 		slower := func(phase op.Phase) float64 {
-			return a.Phases[phase].StepTime / free.Phases[phase].StepTime
+			return a.Sides[phase].Step.StepTime / free.Sides[phase].Step.StepTime
 		}
-		for i := range a.Phases {
-			if int(a.Phases[i].Phase) != int(free.Phases[i].Phase) {
-				t.Fatal("phases in another order")
-			}
-		}
-		if prefill, decode := slower(0), slower(1); limit <= 500 && math.Max(prefill, decode) < 1.05 {
-			t.Errorf("at %g W steps take %g and %g times as long", limit, prefill, decode)
+		if prefill, decode := slower(op.Prefill), slower(op.Decode); prefill < decode || limit >= 600 && decode > 1.05 {
+			t.Errorf("at %g W prompts take %g and decode steps %g times as long", limit, prefill, decode)
 		}
 		last = a
 	}
@@ -75,13 +70,38 @@ func TestEnergyAddsUp(t *testing.T) {
 		for j := range a.Phases[i].Operators {
 			sum += a.Phases[i].Operators[j].Joules
 		}
-		if drawn := a.Phases[i].Drawn; math.Abs(sum/drawn.Joules-1) > 1e-9 || drawn.Watts() > 500 {
+		drawn := a.Phases[i].Drawn
+		if math.Abs(sum/drawn.Joules-1) > 1e-9 || drawn.Watts() > 500 || drawn.Seconds != a.Phases[i].StepTime {
 			t.Errorf("operators take %g J of %g J, at %g W", sum, drawn.Joules, drawn.Watts())
 		}
 	}
 	tokens := a.Seen.Requests * float64(a.Load.Lengths.Output)
 	if got := a.Energy.Watts * float64(a.Deployment.Procs()) / tokens; math.Abs(got/a.Energy.Output-1) > 1e-9 {
 		t.Errorf("%g J per token, %g W of all processors per token and second", a.Energy.Output, got)
+	}
+}
+
+// TestTotalsDraw: a step without its operators takes the same energy as the sum over them, also in a pipeline, whose processors wait
+// for other stages, and beside collectives.
+func TestTotalsDraw(t *testing.T) {
+	for _, plan := range []question.Fixed{{TP: 1, PP: 1, DP: 1}, {TP: 4, PP: 2, DP: 1}, {TP: 1, PP: 1, DP: 8}} {
+		q := question.Default()
+		q.Model, q.System, q.Engine, q.Concurrency = "Qwen3-30B-A3B", "H200", "sglang", 64
+		q.TP, q.PP, q.DP = plan.TP, plan.PP, plan.DP
+		brief, err := NewEstimator().Answer(&q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		full, err := NewExaminer().Answer(&q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range full.Phases {
+			a, b := brief.Phases[i].Drawn, full.Phases[i].Drawn
+			if math.Abs(a.Joules/b.Joules-1) > 1e-9 || a.Clock != b.Clock {
+				t.Errorf("dp%d pp%d tp%d, %v: %+v, by operators %+v", plan.DP, plan.PP, plan.TP, full.Phases[i].Phase, a, b)
+			}
+		}
 	}
 }
 
@@ -113,5 +133,22 @@ func TestUnknownPower(t *testing.T) {
 	}
 	if _, err := askLimit(t, "H800", 300); err == nil || !strings.Contains(err.Error(), "power-limit") || !strings.Contains(err.Error(), "H800 has no block `power`") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestFasterMemoryUnderALimit: memory beyond what the limit can feed shortens answers no further, and lengthens none.
+func TestFasterMemoryUnderALimit(t *testing.T) {
+	last := math.Inf(1)
+	for _, change := range []string{"sys.mem1.GBps=4800", "sys.mem1.GBps=8000", "sys.mem1.GBps=16000", "sys.mem1.GBps=480000"} {
+		q := question.Default()
+		q.Model, q.System, q.Engine, q.Concurrency, q.Input, q.Output, q.Changed = "Llama-3.1-8B", "H200", "vllm", 32, 1024, 1024, change
+		a, err := NewExaminer().Answer(&q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Seen.TPOT > last {
+			t.Errorf("%s: TPOT %g after %g", change, a.Seen.TPOT, last)
+		}
+		last = a.Seen.TPOT
 	}
 }

@@ -12,12 +12,15 @@ import (
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/estimate"
+	"throughline/hardware"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/result"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/serving"
+	"throughline/serving/simulate"
 	"throughline/workload"
 )
 
@@ -30,6 +33,7 @@ type Answer struct {
 	Phases     []Result            // bare steps
 	Loaded     *question.Loaded    // the files
 	Predictor  *serving.Predictor  // of what clients see; nil where nobody is served
+	price      func(*hardware.System) (float64, *hardware.Price)
 	// Limited are the answers under each of several power limits, the first of which is this.
 	Limited []Answer
 	// Record holds the full answer. Its remark is about the engine, or why clients are not served.
@@ -54,15 +58,24 @@ func PhaseName(p op.Phase) string { return string(question.PhaseOf(p)) }
 // Estimator answers questions one after another. What they share, it prepares once.
 type Estimator struct {
 	examines bool // steps in full: their operators, and when these run
+	// Rough: clients see what the closed form says, which ranks engines; otherwise that is
+	// simulated.
+	Rough bool
 	// Tune changes what is known of an engine; nil: nothing.
 	Tune func(engine string, s *deploy.Scheduling)
 
-	opened  map[files]*opened
+	opened  map[filesKey]*opened
+	most    int // of those
 	spreads map[spreadKey]workload.Lengths
 }
 
 // NewEstimator is one that has answered nothing yet.
-func NewEstimator() *Estimator { return &Estimator{opened: map[files]*opened{}} }
+func NewEstimator() *Estimator { return NewEstimatorOf(mostOpened) }
+
+// NewEstimatorOf is one that keeps fewer combinations of files, about a megabyte each.
+func NewEstimatorOf(most int) *Estimator {
+	return &Estimator{opened: map[filesKey]*opened{}, most: most}
+}
 
 // NewExaminer is an estimator that also reports the operators of each step and when they run.
 func NewExaminer() *Estimator {
@@ -71,15 +84,19 @@ func NewExaminer() *Estimator {
 	return e
 }
 
-// files is what decides which files are read and how.
-type files struct {
+// filesKey is what decides which files are read and how.
+type filesKey struct {
+	in                          *files.Door
 	model, system, decodeSystem string
+	changed                     string
 	formats                     question.Formats
 	assume                      string
 	offload                     estimate.Offload
+	gpuLayers                   int
 	beside, popularity, fitted  string
 	engine                      string // which a fit must be of
 	perNode                     int    // which a first network may join no more than
+	limit                       string // in watts
 }
 
 // opened is the files of a point, and what was prepared with them.
@@ -117,7 +134,7 @@ const mostOpened = 256
 
 // open reads the files of a point.
 func (e *Estimator) open(p *question.Question) *opened {
-	key := files{p.Model, p.System, p.DecodeSystem, p.Formats, p.Assume, p.Offload, p.Beside, p.Popularity, p.Fitted, "", p.GPUsPerNode}
+	key := filesKey{p.In, p.Model, p.System, p.DecodeSystem, p.Changed, p.Formats, p.Assume, p.Offload, p.GPULayers, p.Beside, p.Popularity, p.Fitted, "", p.GPUsPerNode, p.PowerLimit}
 	if p.Fitted != "" {
 		key.engine = p.Engine
 	}
@@ -126,7 +143,7 @@ func (e *Estimator) open(p *question.Question) *opened {
 		l, err := p.Read()
 		o = newOpened(l)
 		o.err = err
-		if len(e.opened) == mostOpened {
+		if len(e.opened) >= e.most {
 			clear(e.opened)
 		}
 		e.opened[key] = o
@@ -149,18 +166,17 @@ func (e *Estimator) Warnings(p *question.Question) []document.Problem {
 
 // Answer estimates a point. The error holds all that is wrong with it.
 func (e *Estimator) Answer(p *question.Question) (*Answer, error) {
+	if limits := p.PowerLimits(); len(limits) > 1 {
+		return e.limited(p, limits)
+	}
 	out, err := e.Serve(p)
 	if err != nil {
 		return nil, err
 	}
-	limits := p.PowerLimits()
-	if err := e.open(p).steps(out, p, e.examines || len(limits) > 0); err != nil || len(limits) == 0 {
-		return out, err
-	}
-	return e.limited(p, out, limits)
+	return out, e.open(p).steps(out, p, e.examines)
 }
 
-// Serve is the same without bare steps, and without a power limit.
+// Serve is the same without bare steps, under the first power limit.
 func (e *Estimator) Serve(p *question.Question) (*Answer, error) { return e.serve(e.open(p), p) }
 
 func (e *Estimator) serve(o *opened, p *question.Question) (*Answer, error) {
@@ -177,15 +193,22 @@ func (e *Estimator) serve(o *opened, p *question.Question) (*Answer, error) {
 		lengths, err = o.loaded.Fill(lengths)
 	}
 	errs = append(errs, err)
+	price, err := o.loaded.Prices(p.Price)
+	errs = append(errs, err)
 	d, misses := o.loaded.Deploy(p)
 	if err := document.Join(append(errs, misses...)...); err != nil {
 		return nil, question.Once(err)
 	}
 	d.MaxContext, d.MaxPrompt = lengths.MaxFinal(), lengths.MaxInput()
 	d.Fitted = o.loaded.Fit(p.FittedBy(lengths))
-	out := &Answer{Record: new(result.Record), Loaded: o.loaded, Load: workload.Load{Lengths: lengths, Clients: cmp.Or(p.Concurrency, d.Clients()), Requests: p.PerClient, Repeated: p.Repeated}}
+	out := &Answer{Record: new(result.Record), Loaded: o.loaded, price: price, Load: workload.Load{Lengths: lengths, Clients: cmp.Or(p.Concurrency, alone(p), d.Clients()), Requests: p.PerClient, Repeated: p.Repeated}}
 	if err := o.run(p, choice, d, out, e.Tune); err != nil {
 		return nil, err
+	}
+	if out.Seen != nil && !e.Rough {
+		if err := out.simulate(p.Traffic.Cold); err != nil {
+			return nil, err
+		}
 	}
 	if why := out.Deployment.Fitted.Elsewhere(&out.Deployment); why != "" && p.Clients() {
 		out.Remark = strings.Trim(out.Remark+"; "+why, "; ")
@@ -194,6 +217,34 @@ func (e *Estimator) serve(o *opened, p *question.Question) (*Answer, error) {
 		out.Remark = strings.Trim(out.Remark+"; "+why, "; ")
 	}
 	return out, nil
+}
+
+// alone is the one client of a desk, unless a batch is asked for; 0: as many as fill the batches.
+func alone(p *question.Question) int {
+	if e, err := engine.Find(p.Engine); err == nil && e.OnlyNamed && p.Batch == 0 {
+		return 1
+	}
+	return 0
+}
+
+// simulate replaces what the closed form says of clients.
+func (a *Answer) simulate(cold bool) error {
+	seen, err := simulate.Steady(a.Predictor, &a.Served, a.Load)
+	if err != nil {
+		return err
+	}
+	if cold {
+		load := a.Load
+		load.Requests = cmp.Or(load.Requests, simulate.BenchmarkRequests)
+		first, err := simulate.Cold(a.Predictor, &a.Served, load)
+		if err != nil {
+			return err
+		}
+		seen.ColdTTFT = first.TTFT
+	}
+	seen.Prefilling = a.Seen.Prefilling // which is only told roughly
+	*a.Seen = seen
+	return nil
 }
 
 // steps adds the bare steps that a question asks for.
@@ -205,24 +256,28 @@ func (o *opened) steps(out *Answer, p *question.Question, examined bool) error {
 		}
 		out.Phases = append(out.Phases, r)
 	}
-	out.record()
+	out.record(p.Tariff)
 	return nil
 }
 
 // record completes the record of an answer.
-func (a *Answer) record() {
+func (a *Answer) record(tariff hardware.Tariff) {
 	d := &a.Deployment
 	a.Describe(d, a.Load)
+	var steps [op.PhaseCount]*estimate.Contents
 	for i := range a.Phases {
 		p := &a.Phases[i]
 		s := result.NewSide(p.Phase, p.Problem.System, p.Contents, d.Model.IsMoE())
 		s.Instances, s.Usable, s.Ongoing = d.Of(p.Phase).Count, p.Usable, p.Ongoing
-		a.Sides[p.Phase] = s
+		a.Sides[p.Phase], steps[p.Phase] = s, p.Contents
 	}
 	if a.Seen != nil {
 		a.See(*a.Seen)
 	}
-	a.Energy = a.energy(0)
+	a.Draw(d, steps, tariff)
+	if a.price != nil {
+		a.Pay(d, a.price)
+	}
 }
 
 // Served answers for a measured run, whose deployment is already as an engine runs it.
@@ -231,7 +286,7 @@ func Served(d deploy.Deployment, load workload.Load, l *question.Loaded) (*Answe
 	if err != nil {
 		return nil, err
 	}
-	seen, err := predictor.Predict(&d, load)
+	seen, err := simulate.Steady(predictor, &d, load)
 	if err != nil {
 		return nil, err
 	}
@@ -406,7 +461,6 @@ func (o *opened) step(a *Answer, out *Result, served, examined bool) error {
 	}
 	if examined {
 		out.Contents = e.Contents(q)
-		out.Draw(out.Problem.System.Power, 0)
 	} else {
 		out.Contents = e.Totals(q)
 	}
@@ -458,7 +512,7 @@ func filled(batch, clients, full int) int {
 
 // spread is the length distribution of a point. Traces are cached, because tables often repeat one.
 func (e *Estimator) spread(p *question.Question) (workload.Lengths, error) {
-	key := spreadKey{p.Distribution, p.Traffic, p.Lengths()}
+	key := spreadKey{p.In, p.Distribution, p.Traffic, p.Lengths()}
 	if s, ok := e.spreads[key]; ok {
 		return s, nil
 	}
@@ -475,6 +529,7 @@ func (e *Estimator) spread(p *question.Question) (workload.Lengths, error) {
 
 // spreadKey is lengths and how they are spread.
 type spreadKey struct {
+	in           *files.Door
 	distribution string
 	traffic      question.Traffic
 	lengths      workload.Lengths

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"throughline/estimate"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/op"
 	"throughline/plan"
@@ -19,6 +20,7 @@ import (
 
 func llama() question.Question {
 	p := question.Default()
+	p.In = files.Machine
 	p.Model, p.System = "llama_3_8b", "H200"
 	return p
 }
@@ -176,13 +178,13 @@ func TestProblems(t *testing.T) {
 			"ep 21 does not divide the 256 deployed experts of deepseek-v3-mla-absorb (256 routed + 0 redundant)",
 		}},
 		{"fill", func() question.Question { p := deepseek(); p.DP, p.PP, p.EP = 8, 2, 3; return p }, op.Decode, []string{
-			"ep 3 · moe-tp 1 · moe-dp 2 = 6 do not fill the 8 processors of a stage",
+			"ep 3 · moe-tp 1 · moe-dp 2 = 6 do not fill the 8 GPUs of a stage",
 		}},
 		{"dense", func() question.Question { p := llama(); p.EP, p.Redundant = 2, 1; return p }, op.Decode, []string{
 			"ep: must be 1, not 2: llama-3-8B has no experts", "redundant: must be 0, not 1: llama-3-8B has no experts",
 		}},
 		{"networks", func() question.Question { p := llama(); p.DP = 1_000_000; return p }, op.Decode, []string{
-			"1000000 processors, but the networks of H200 join 65536",
+			"1000000 GPUs, but the networks of H200 join 65536",
 		}},
 		{"lengths", func() question.Question { p := llama(); p.Context, p.Input = 8, 8; return p }, op.Prefill, []string{
 			"context: takes the place of isl and osl; give it or them", "context: is that of a decode step; the length of a prompt is isl",
@@ -291,12 +293,13 @@ func TestStreamBadRows(t *testing.T) {
 func TestStreamHeader(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "the table of points is empty: its first row names the columns",
-		"model,system,btach,tp,TP\n": `column 3: "btach" is not one of "model", "system", "gpus-per-node", "engine", "phase", "batch", "concurrency", "isl", "osl", "context", "prefix", "prefix-hit", "lengths", "power-limit", "tp", "pp", "dp", "cp", "sp", "dense-tp", "head-tp", "ep", "moe-tp", "moe-dp", "prefill-plan", "decode-plan", "decode-system", "redundant", "drafts", "overlap", "popularity", "weights", "activations", "cache", "comm", "dispatch", "combine", "attention", "vector", "offload-weights", "offload-cache", "assume", "fitted", "arrival", "random-range-ratio", "gsp-num-groups", "gsp-system-prompt-len", "turns", "trace", "step-tokens", "max-running-requests", "memory-share", "prefix-cache", "poll-steps", "wait-steps", "balance-steps", "captured-batch", "captured-prompts", "chunked-prefill", "attention-backend", "prefill-attention-backend", "decode-attention-backend"; did you mean "batch"?` +
+		"model,system,btach,tp,TP\n": `column 3: "btach" is not one of "model", "system", "gpus", "gpus-per-node", "engine", "phase", "batch", "concurrency", "isl", "osl", "context", "prefix", "prefix-hit", "lengths", "price", "power-limit", "energy-price", "pue", "carbon", "tp", "pp", "dp", "cp", "sp", "dense-tp", "head-tp", "ep", "moe-tp", "moe-dp", "prefill-plan", "decode-plan", "decode-system", "redundant", "drafts", "overlap", "popularity", "weights", "activations", "cache", "comm", "dispatch", "combine", "attention", "vector", "offload-weights", "offload-cache", "gpu-layers", "assume", "set", "fitted", "arrival", "random-range-ratio", "gsp-num-groups", "gsp-system-prompt-len", "turns", "trace", "step-tokens", "max-running-requests", "memory-share", "cold", "prefix-cache", "poll-steps", "wait-steps", "balance-steps", "captured-batch", "captured-prompts", "chunked-prefill", "attention-backend", "prefill-attention-backend", "decode-attention-backend"; did you mean "batch"?` +
 			"\n" + `column 5: "TP" is there twice`,
 		"tp\n": "there is no column \"model\", and no model for all rows is given\nthere is no column \"system\", and no system for all rows is given",
 	} {
 		var out bytes.Buffer
 		others := question.Default()
+		others.In = files.Machine
 		_, err := Stream(context.Background(), strings.NewReader(in), &out, &others)
 		if err == nil || err.Error() != want {
 			t.Errorf("%q: got %v, want %s", in, err, want)

@@ -9,7 +9,9 @@ import (
 	"throughline/deploy"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/question"
+	"throughline/serving"
 	"throughline/serving/simulate"
 	"throughline/workload"
 )
@@ -28,8 +30,9 @@ func NewSimulation(a *question.Query) (*Simulation, []question.Remark, error) {
 	}
 	terms, err := a.Terms(a.Given)
 	m := &Simulation{Query: a, terms: terms}
-	before := document.Join(a.Wrong, a.Check(question.Simulate), err)
+	before := document.Join(a.Wrong, a.Check(question.Simulate), err, a.OneLimit())
 	input, output := terms.Traffic.Lengths()
+	m.terms.Traffic.Steady = !a.Traffic.Cold && terms.Traffic.Closed()
 	service, remarks, err := NewService(a, workload.Lengths{Input: max(1, input), Output: max(1, output)}, before, m.fits)
 	if err != nil {
 		return nil, remarks, err
@@ -62,6 +65,15 @@ func (m *Simulation) Settle(ctx context.Context) error {
 	return nil
 }
 
+// MaxRate is the highest rate that meets the limits, and how many requests it took to tell.
+func (m *Simulation) MaxRate(ctx context.Context) (rate float64, requests int, err error) {
+	m.Query.Traffic.MaxRate = true
+	if err := m.Settle(ctx); err != nil {
+		return 0, 0, err
+	}
+	return m.terms.Traffic.Rate, m.terms.Traffic.Requests, nil
+}
+
 // Run sends the requests; options may add what to watch.
 func (m *Simulation) Run(ctx context.Context, options simulate.Options) (*simulate.Result, error) {
 	return m.at(ctx, m.terms.Traffic.Rate, 1, options)
@@ -74,12 +86,19 @@ func (m *Simulation) at(ctx context.Context, rate float64, times int, options si
 	if result.Traffic.Rate, t.Rate = rate, rate; t.Trace == nil {
 		t.Requests *= times
 	}
+	if t.Steady {
+		options.Settle(&t)
+		options.Most = options.Count // as many as were asked for
+	}
 	var err error
 	if result.Record, err = simulate.Run(ctx, options, t.Source()); errors.Is(err, simulate.ErrTooLong) {
 		err = fmt.Errorf("%w (`max-context`)", err)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if result.Energy != nil {
+		result.Energy.Tariff = m.Query.Tariff
 	}
 	return result, nil
 }
@@ -96,15 +115,17 @@ func (m *Simulation) After(r *simulate.Result) []question.Remark {
 type Service struct {
 	Options    simulate.Options
 	Deployment deploy.Deployment
-	Longest    int // tokens of a request that the model takes; 0: any number
+	Longest    int                 // tokens of a request that the model takes; 0: any number
+	Trusted    *serving.Confidence // in the times of steps under its clients; nil: unknown
 }
 
 // NewService is the deployment of a question for requests of these mean lengths. It reports earlier
 // problems with its own; fits refuses requests longer than the model takes.
 func NewService(a *question.Query, n workload.Lengths, before error, fits func(longest int) error) (*Service, []question.Remark, error) {
-	set, wrong := schedulingOf(&a.Traffic)
+	set, wrong := schedulingOf(a.In, &a.Traffic)
 	q := a.Service(n)
 	e := NewEstimator()
+	e.Rough = true // requests are still to be sent
 	answer, err := e.Answer(&q)
 	remarks := question.Warnings(e.Warnings(&q))
 	if err := document.Join(before, wrong, a.Refused(), err); err != nil {
@@ -131,14 +152,14 @@ func NewService(a *question.Query, n workload.Lengths, before error, fits func(l
 		return nil, remarks, err
 	}
 	options.Seed, options.Longest = uint64(a.Traffic.Seed), longest
-	return &Service{options, d, longest}, remarks, nil
+	return &Service{options, d, longest, answer.Trusted}, remarks, nil
 }
 
 // schedulingOf is how the ranks schedule, and the table of step times where one is named.
-func schedulingOf(t *question.Traffic) (*simulate.Settings, error) {
+func schedulingOf(in *files.Door, t *question.Traffic) (*simulate.Settings, error) {
 	set := &simulate.Settings{
 		CacheTokens: t.CacheTokens, BlockTokens: t.BlockTokens, PrefixCache: t.PrefixCache,
-		SwapGBps: t.SwapGBps, Routing: deploy.Routing(t.Routing), Cold: t.Cold,
+		HostGiB: t.HostGiB, SwapGBps: t.SwapGBps, Routing: deploy.Routing(t.Routing), Cold: t.Cold, Energy: true,
 	}
 	if t.StepsAhead >= 0 {
 		set.Ahead = &t.StepsAhead
@@ -151,17 +172,17 @@ func schedulingOf(t *question.Traffic) (*simulate.Settings, error) {
 	if t.StepTimes == "" {
 		return set, nil
 	}
-	table, err := readStepTimes(t.StepTimes)
+	table, err := readStepTimes(in, t.StepTimes)
 	if err == nil {
 		set.Times = table
 	}
 	return set, err
 }
 
-func readStepTimes(name string) (*simulate.Table, error) {
-	f, err := csvfile.Open(name)
+func readStepTimes(in *files.Door, name string) (*simulate.Table, error) {
+	f, err := csvfile.Open(in, name)
 	if err != nil {
-		return nil, document.Unreadable(name, err)
+		return nil, document.Unreadable(in, name, err)
 	}
 	defer f.Close()
 	rows, err := simulate.ReadTable(f, "")

@@ -25,5 +25,5 @@ func (a *Answer) StepNote(r *Result) string {
 	if r.Phase == op.Prefill {
 		name, seconds, with = "TTFT", a.Seen.TTFT, "before and after it"
 	}
-	return fmt.Sprintf("A step by itself. Clients see a %s of %s ms, with all that comes %s.", name, number.Plain(1e3*seconds, 4), with)
+	return fmt.Sprintf("A step by itself. Clients see a %s of %s, with all that comes %s.", name, number.Time(seconds, 3), with)
 }

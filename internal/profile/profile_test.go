@@ -9,6 +9,7 @@ import (
 
 	"throughline/cost"
 	"throughline/estimate"
+	"throughline/internal/files"
 	"throughline/op"
 )
 
@@ -18,7 +19,7 @@ func read(t *testing.T, text string) (Summary, error) {
 	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return Read(name)
+	return Read(files.Machine, name)
 }
 
 // Summaries as profilers write them: three kernels of 60, 30 and 10% of the time.
@@ -112,7 +113,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%q: %v, %v, want %q", text, got, err, want)
 		}
 	}
-	if _, err := Read(filepath.Join(t.TempDir(), "none")); err == nil {
+	if _, err := Read(files.Machine, filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a file that is not there is read")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"throughline/internal/csvfile"
+	"throughline/internal/files"
 )
 
 // Summary is the kernels of a file, each name once, and what was left out.
@@ -40,14 +41,17 @@ const allowed = "a summary is the CSV of nsys stats (cuda_gpu_kern_sum), the tab
 	"or lines with a name and a percentage"
 
 // Read reads such a file; a name ending in ".gz" is decompressed.
-func Read(file string) (Summary, error) {
-	f, err := csvfile.Open(file)
+func Read(in *files.Door, file string) (Summary, error) {
+	f, err := csvfile.Open(in, file)
 	if err != nil {
 		return Summary{}, err
 	}
 	defer f.Close()
+	return readFrom(f)
+}
+
+func readFrom(f io.Reader) (out Summary, err error) {
 	src := bufio.NewReaderSize(f, 1<<16)
-	var out Summary
 	switch first(src) {
 	case '{', '[':
 		out, err = readJSON(src)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"throughline/deploy"
+	"throughline/engine"
 	"throughline/hardware"
 	"throughline/model"
 	"throughline/op"
@@ -24,21 +25,27 @@ func (q *Question) Problems() []error {
 	if q.Context > 0 && prefill {
 		out = append(out, wrong("context", "is that of a decode step; the length of a prompt is isl"))
 	}
+	if q.PowerLimit == AnyLimit {
+		out = append(out, wrong("power-limit", AnyLimit+" is searched by plan; of one deployment give watts, such as 500W"))
+	}
 	if q.CP > 1 && decode && !q.Split() {
 		out = append(out, wrong("cp", "only a prefill splits the context: ask for phase prefill, or give a prefill-plan"))
 	}
 	return out
 }
 
+// versioned reports whether an engine is named with its version.
+func versioned(engine string) bool { return strings.Contains(engine, "@") }
+
 // Deploy is the one deployment that the question fixes, or every reason why there is none.
 func (l *Loaded) Deploy(q *Question) (deploy.Deployment, []error) {
 	d := l.Deployment()
 	d.GPUsPerNode, d.ServerOptions = q.GPUsPerNode, q.Traffic.ServerOptions // files are read once for many questions
-	d.Unstated = q.Unstated
+	d.Unstated, d.Versioned = q.Unstated, q.Versioned || versioned(q.Engine)
 	if accepted := q.accepted(); len(accepted) > 0 {
 		d.Acceptance = accepted
 	}
-	p := &q.Fixed
+	p := q.spread()
 	if !q.Split() {
 		pool, errs := p.pool(l, q.Tabled, deploy.Both, l.Decode, "")
 		pool.Count = max(1, q.Instances)
@@ -51,6 +58,22 @@ func (l *Loaded) Deploy(q *Question) (deploy.Deployment, []error) {
 	d.Pools = []deploy.Pool{prefill, decode}
 	p.fill(&d, q.Clients() && l.Assumptions.Engine)
 	return d, append(errs, more...)
+}
+
+// spreads reports whether a number of processors stands for sizes; tables of runs name both.
+func (q *Question) spreads() bool { return q.Over > 0 && !q.Tabled }
+
+// spread puts an instance on the given number of processors as the engine does by default.
+func (q *Question) spread() *Fixed {
+	p := q.Fixed
+	if q.spreads() && p.TP*p.PP*p.DP*p.CP == 1 {
+		if e, err := engine.Find(q.Engine); err == nil && e.SplitsLayers {
+			p.PP = p.Over
+		} else {
+			p.TP = p.Over
+		}
+	}
+	return &p
 }
 
 // OpenBatch reports whether nobody has said the batch that decodes.
@@ -109,7 +132,7 @@ func (p *Fixed) pool(l *Loaded, tabled bool, role deploy.Role, sys *hardware.Sys
 	}
 	procs := float64(q.DP) * float64(q.PP) * float64(q.TP) * float64(q.CP)
 	if most := sys.MaxProcs(); procs > float64(most) {
-		return pool, []error{fmt.Errorf("%.0f processors, but the networks of %s join %d", procs, sys.Name, most)}
+		return pool, []error{fmt.Errorf("%.0f GPUs, but the networks of %s join %d", procs, sys.Name, most)}
 	}
 	if tabled {
 		q.cutLikeTheRest(l.Shape)
@@ -164,7 +187,7 @@ func (p *Fixed) split(l *Loaded, procs int) (plan.Plan, []error) {
 	}
 	q.Experts = p.expertLayout(size)
 	if n := q.Experts.Procs(); n != size {
-		where := "processors"
+		where := "GPUs"
 		if q.Pipelined && p.PP > 1 {
 			where += " of a stage"
 		}

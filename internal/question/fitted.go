@@ -16,9 +16,9 @@ func (l *Loaded) readFitted() error {
 	if l.Fitted == "" {
 		return nil
 	}
-	src, err := document.ReadFile(l.Fitted)
+	src, err := document.ReadFile(l.In, l.Fitted)
 	if err != nil {
-		return document.Unreadable(l.Fitted, err)
+		return document.Unreadable(l.In, l.Fitted, err)
 	}
 	f, doc := fitted.Read(l.Fitted, src)
 	l.Warnings = append(l.Warnings, doc.Warnings()...)
@@ -49,6 +49,9 @@ func (l *Loaded) Fit(n workload.Lengths) deploy.Fit {
 // Engines are those of a choice: with measured runs, the one that served them.
 func (l *Loaded) Engines(name string) ([]*engine.Engine, error) {
 	choice, err := engine.Choices(name)
+	if err == nil {
+		choice, err = l.changedEngines(name, choice)
+	}
 	if err != nil || l.Corrected == nil {
 		return choice, err
 	}
@@ -69,7 +72,7 @@ func (l *Loaded) Engines(name string) ([]*engine.Engine, error) {
 // uncorrected: what was measured is what clients see.
 func uncorrected(l *Loaded, of Command) string {
 	if of&Point != 0 && !l.Clients() {
-		return "bare steps are as the processors are known; it corrects what clients see"
+		return "bare steps are as the GPUs are known; it corrects what clients see"
 	}
 	return ""
 }

@@ -182,46 +182,74 @@ func checkRate(most float64) func(string) error {
 	return func(word string) error { _, _, err := rateOf(word, most); return err }
 }
 
+// rate is a price or a power of processors.
+type rate struct {
+	setting, text, what string
+	most                float64
+	objective           Objective
+	plain               *float64
+	each                func(*Share) *float64
+}
+
 // rates gives every kind its price and power.
 func (l *Loaded) rates() error {
 	if l.Prefill == nil || l.Decode == nil {
 		return nil // which is told already
 	}
-	var errs []error
-	for _, r := range []struct {
-		setting, text, what string
-		most                float64
-		objective           Objective
-		plain               *float64
-		each                func(*Share) *float64
-	}{
-		{"price", l.Price, "the dollars per GPU and hour", mostDollars, Cost, &l.PerHour, func(s *Share) *float64 { return &s.PerHour }},
-		{"power", l.Power, "the watts of a GPU", mostWatts, Energy, &l.Watts, func(s *Share) *float64 { return &s.Watts }},
-	} {
-		by, err := l.ratesBy(r.setting, r.text, r.most)
-		errs = append(errs, err)
-		value := func(s *hardware.System) float64 { return cmp.Or(by[s.Name], by[""]) }
-		lacking := ""
-		for i := range l.Shares {
-			s := &l.Shares[i]
-			if *r.each(s) = value(s.System); value(s.System) == 0 {
-				lacking = s.System.Name
-			}
+	return document.Join(
+		l.rate(&rate{"price", l.Price, "the dollars per GPU and hour", mostDollars, Cost, &l.PerHour, func(s *Share) *float64 { return &s.PerHour }}),
+		l.rate(&rate{"power", l.Power, "the watts of a GPU", mostWatts, Energy, &l.Watts, func(s *Share) *float64 { return &s.Watts }}))
+}
+
+func (l *Loaded) rate(r *rate) error {
+	by, err := l.ratesBy(r.setting, r.text, r.most)
+	value := func(s *hardware.System) float64 {
+		given := cmp.Or(by[s.Name], by[""])
+		if p := s.Hourly(); given == 0 && p != nil && r.objective == Cost && l.listed() {
+			return p.Dollars
 		}
-		if len(l.Shares) == 0 {
-			*r.plain = value(l.Decode)
-			if *r.plain == 0 {
-				lacking = l.Decode.Name
-			}
-			if len(by) > 0 && value(l.Prefill) != value(l.Decode) {
-				errs = append(errs, wrong(r.setting, "differs between the systems of the two pools; give each with its GPUs as pool"))
-			}
-		}
-		if l.Objective == r.objective && lacking != "" && err == nil {
-			errs = append(errs, wrong(r.setting, fmt.Sprintf("%sobjective %s needs %s, of %s", missing, r.objective, r.what, lacking)))
+		return given
+	}
+	unknown := func(s *hardware.System) bool { return value(s) == 0 && (r.objective != Energy || s.Power == nil) }
+	lacking := ""
+	for i := range l.Shares {
+		s := &l.Shares[i]
+		if *r.each(s) = value(s.System); unknown(s.System) {
+			lacking = s.System.Name
 		}
 	}
-	return document.Join(errs...)
+	if len(l.Shares) == 0 {
+		if *r.plain = value(l.Decode); unknown(l.Decode) {
+			lacking = l.Decode.Name
+		}
+		if differ := value(l.Prefill) != value(l.Decode); differ && len(by) > 0 {
+			err = document.Join(err, wrong(r.setting, "differs between the systems of the two pools; give each with its GPUs as pool"))
+		} else if differ {
+			*r.plain = 0 // of one price for all
+		}
+	}
+	if l.Objective == r.objective && lacking != "" && err == nil {
+		err = wrong(r.setting, fmt.Sprintf("%sobjective %s needs %s, of %s", missing, r.objective, r.what, lacking))
+	}
+	return err
+}
+
+// listed reports whether all kinds have a price of their own.
+func (l *Loaded) listed() bool {
+	return !slices.ContainsFunc(l.kinds(), func(s *hardware.System) bool { return s.Hourly() == nil })
+}
+
+// Prices is what a processor of a system costs per hour, by the setting or else by its own price,
+// which is then returned, too; 0: not known.
+func (l *Loaded) Prices(text string) (func(*hardware.System) (float64, *hardware.Price), error) {
+	by, err := l.ratesBy("price", text, mostDollars)
+	return func(s *hardware.System) (float64, *hardware.Price) {
+		given, own := cmp.Or(by[s.Name], by[""]), s.Hourly()
+		if given > 0 || own == nil {
+			return given, nil
+		}
+		return own.Dollars, own
+	}, err
 }
 
 // ratesBy is the numbers of a setting by kind, under no name that of all.

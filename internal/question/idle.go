@@ -129,7 +129,7 @@ func engineNotAssumed(l *Loaded, of Command) string {
 
 func nodesWithoutEngine(l *Loaded, of Command) string {
 	if alone(l, of) {
-		return "one processor is in one node"
+		return "one GPU is in one node"
 	}
 	if l.GPUsPerNode < hardware.NodeSize && slices.ContainsFunc(l.kinds(), func(s *hardware.System) bool { return s.Networks[0].Size == l.GPUsPerNode }) {
 		return "" // which joins no more than a node
@@ -199,7 +199,7 @@ func alone(l *Loaded, of Command) bool {
 
 func oneProcessor(l *Loaded, of Command) string {
 	if alone(l, of) {
-		return "one processor sends nothing"
+		return "one GPU sends nothing"
 	}
 	return ""
 }
@@ -230,7 +230,7 @@ func balanced(l *Loaded, _ Command) string {
 	case !l.Shape.IsMoE():
 		return l.Shape.Name + " has no experts"
 	case !l.Assumptions.Imbalance && !l.Assumptions.TouchedExperts:
-		return "the assumptions have all processors do the same"
+		return "the assumptions have all GPUs do the same"
 	}
 	return ""
 }
@@ -268,6 +268,22 @@ func oneReplica(l *Loaded, _ Command) string {
 		return "the replicas of " + l.Shape.Name + ", which has no experts, exchange nothing"
 	case l.DP == 1:
 		return "there is one replica of attention"
+	}
+	return ""
+}
+
+// unlimited refuses a chance without limits.
+func unlimited(l *Loaded, _ Command) string {
+	if l.Goals == (Goals{}) {
+		return "there are no limits to hold: give ttft or tpot"
+	}
+	return ""
+}
+
+// givenGPUs: nodes matter where the number of GPUs is searched.
+func givenGPUs(l *Loaded, _ Command) string {
+	if l.Objective != MinGPUs {
+		return "only objective min-gpus looks for a number of GPUs"
 	}
 	return ""
 }

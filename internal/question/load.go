@@ -96,6 +96,11 @@ func (q *Question) Read() (*Loaded, error) {
 	}
 	note(l.readModel())
 	note(l.readSystems())
+	if q.GPULayers > 0 && l.Shape != nil {
+		layers := float64(l.Shape.Layers)
+		held := max(0, layers+1-float64(q.GPULayers)) / layers
+		l.Offload = estimate.Offload{Weights: held, Cache: held}
+	}
 	if l.Shape != nil && l.Prefill != nil && l.Decode != nil {
 		formats := q.Formats
 		formats.Weights = cmp.Or(formats.Weights, l.named)
@@ -104,7 +109,7 @@ func (q *Question) Read() (*Loaded, error) {
 		note(err)
 	}
 	for _, sys := range l.kinds() {
-		if sys.Memory2 == nil && q.Offload != (estimate.Offload{}) {
+		if sys.Memory2 == nil && l.Offload != (estimate.Offload{}) {
 			note(fmt.Errorf("%s has no second memory tier (mem2) to offload to", sys.Name))
 		}
 	}
@@ -164,7 +169,7 @@ func (l *Loaded) visit() error {
 	if !slices.ContainsFunc(starts(popularities), func(s string) bool { return strings.TrimSuffix(s, ":") == kind }) {
 		return wrong("popularity", document.NotOneOf(l.Popularity, popularities))
 	}
-	p, err := experts.ParsePopularity(l.Popularity)
+	p, err := experts.ParsePopularity(l.In, l.Popularity)
 	if err != nil {
 		return wrong("popularity", err.Error())
 	}
@@ -226,7 +231,7 @@ func (l *Loaded) Fill(n workload.Lengths) (workload.Lengths, error) {
 }
 
 func (l *Loaded) readModel() error {
-	f, err := Find("model", l.Model, model.Catalogue, l.Beside)
+	f, err := l.find("model", l.Model, model.Catalogue)
 	if err != nil {
 		return err
 	}
@@ -237,6 +242,9 @@ func (l *Loaded) readModel() error {
 	case f.Checkpoint == f.Name: // a file that describes the shape, without weights beside it
 		l.Checkpoint = ""
 	}
+	if f.Source, err = l.changedModel(f.Name, f.Source); err != nil {
+		return err
+	}
 	l.Shape, l.Settings, doc = model.Read(f.Name, f.Source)
 	l.Warnings = append(l.Warnings, doc.Warnings()...)
 	if f.Name != l.Model {
@@ -246,14 +254,23 @@ func (l *Loaded) readModel() error {
 }
 
 func (l *Loaded) readSystem(setting, ref string) (*hardware.System, error) {
-	f, err := Find(setting, ref, hardware.Catalogue, l.Beside)
+	f, err := l.find(setting, ref, hardware.Catalogue)
 	if err != nil {
 		return nil, err
 	}
-	s, doc := hardware.Read(f.Name, f.Source)
-	l.Warnings = append(l.Warnings, doc.Warnings()...)
-	if err := doc.Err(); err != nil || l.GPUsPerNode == 0 {
+	s, warnings, err := l.changedSystem(f.Name, f.Source)
+	l.Warnings = append(l.Warnings, warnings...)
+	if err != nil {
 		return s, err
+	}
+	if l.PowerLimit != "" && s.Power == nil {
+		return nil, wrong("power-limit", s.Name+" has no block `power`, so that it is not known how its clocks follow")
+	}
+	if limits := l.PowerLimits(); len(limits) > 0 {
+		s.PowerLimit = limits[0]
+	}
+	if l.GPUsPerNode == 0 {
+		return s, nil
 	}
 	if most := max(hardware.NodeSize, s.Networks[0].Size); l.GPUsPerNode > most {
 		return nil, wrong("gpus-per-node", fmt.Sprintf("%d: a node of %s has at most %d, which its first network joins; a system file with a larger networks[0].size has more", l.GPUsPerNode, s.Name, most))
@@ -265,7 +282,7 @@ func (l *Loaded) readSystem(setting, ref string) (*hardware.System, error) {
 func (q *Question) Files() []string {
 	files := q.tables()
 	for _, r := range q.references() {
-		if f, err := r.in.Locate(r.name, catalogue.Places{}); err == nil {
+		if f, err := r.in.Locate(r.name, catalogue.Places{In: q.In}); err == nil {
 			files = append(files, f.Name)
 		}
 	}
@@ -274,13 +291,10 @@ func (q *Question) Files() []string {
 
 // Watched are the names under which the question's files are looked up, whether or not they exist.
 func (q *Question) Watched() (names []string) {
-	note := func(name string) ([]byte, error) {
-		names = append(names, name)
-		return document.ReadFile(name)
-	}
+	in := q.In.Noted(func(name string) { names = append(names, name) })
 	for _, r := range q.references() {
 		if r.name != "" {
-			r.in.Locate(r.name, catalogue.Places{Read: note}) // what is wrong with it does not matter here
+			r.in.Locate(r.name, catalogue.Places{In: in}) // what is wrong with it does not matter here
 		}
 	}
 	return append(names, q.tables()...)
@@ -311,27 +325,34 @@ func (q *Question) tables() []string {
 }
 
 // Find reads what a setting refers to: a file, in the working directory or beside, or a built-in.
-func Find(setting, ref string, set catalogue.Set, beside string) (catalogue.File, error) {
+func Find(setting, ref string, set catalogue.Set, places catalogue.Places) (catalogue.File, error) {
 	if ref == "" {
 		return catalogue.File{}, wrong(setting, fmt.Sprintf(missing+"a %s file or a built-in name (\"throughline %ss\" lists them)", set.What, set.What))
 	}
-	f, err := set.Locate(ref, catalogue.Places{Beside: beside})
+	f, err := set.Locate(ref, places)
 	switch {
 	case err == nil:
 		return f, nil
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*catalogue.NoConfig)):
 		return f, wrong(setting, err.Error())
 	}
-	return f, document.Unreadable(ref, err)
+	return f, document.Unreadable(places.In, ref, err)
 }
+
+func (q *Question) find(setting, ref string, set catalogue.Set) (catalogue.File, error) {
+	return Find(setting, ref, set, q.Places())
+}
+
+// Places are where the question looks up files.
+func (q *Question) Places() catalogue.Places { return catalogue.Places{In: q.In, Beside: q.Beside} }
 
 // Deployment is the question as a deployment that has no pools yet.
 func (l *Loaded) Deployment() deploy.Deployment {
 	return deploy.Deployment{
 		Name: l.Checkpoint, Model: l.Shape, Settings: l.Settings, Precision: l.Precision, Stored: l.Stored, Assume: l.Assumptions, Offload: l.Offload,
 		Visited:       l.Visited,
-		ServerOptions: l.Traffic.ServerOptions,
-		Acceptance:    workload.Acceptance(l.Shape.DraftLengths), GPUsPerNode: l.GPUsPerNode, MaxContext: l.longest(l.Lengths.MaxFinal()), MaxPrompt: l.longest(l.Lengths.MaxInput()),
+		ServerOptions: l.Traffic.ServerOptions, Versioned: versioned(l.Engine),
+		Acceptance: workload.Acceptance(l.Shape.DraftLengths), GPUsPerNode: l.GPUsPerNode, MaxContext: l.longest(l.Lengths.MaxFinal()), MaxPrompt: l.longest(l.Lengths.MaxInput()),
 	}
 }
 
@@ -363,4 +384,27 @@ func Once(err error) error {
 		}
 	}
 	return &out
+}
+
+// Contents are the files that the question reads, by the names that it has for them.
+func (q *Question) Contents() (map[string][]byte, error) {
+	out := map[string][]byte{}
+	var errs []error
+	for _, r := range q.references() {
+		if r.name == "" {
+			continue
+		}
+		f, err := r.in.Locate(r.name, q.Places())
+		out[r.in.What+" "+r.name] = f.Source
+		errs = append(errs, err)
+	}
+	for _, name := range q.tables() {
+		if name == "" {
+			continue
+		}
+		src, err := document.ReadFile(q.In, name)
+		out["file "+name] = src
+		errs = append(errs, err)
+	}
+	return out, document.Join(errs...)
 }

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"throughline/engine"
 	"throughline/internal/document"
+	"throughline/internal/files"
 )
 
 // Query is a question as words for some settings of a command.
@@ -24,10 +26,24 @@ type Query struct {
 	given map[string]bool // by the names of settings
 }
 
-// NewQuery reads the words of a command, by the names of its settings or their other names.
-func NewQuery(of Command, words map[string]string) *Query {
+// Asked is a question of a command that nothing has been said of yet.
+func Asked(in *files.Door, of Command) *Query {
 	a := &Query{Question: DefaultOf(of), Of: of, given: map[string]bool{}}
-	var errs, named []error
+	a.In = in
+	return a
+}
+
+// NewQuery reads the words of a command.
+func NewQuery(in *files.Door, of Command, words map[string]string) *Query {
+	a := Asked(in, of)
+	a.Take(words)
+	return a
+}
+
+// Take reads words, by the names of settings or their other names.
+func (a *Query) Take(words map[string]string) {
+	of := a.Of
+	errs, named := []error{a.Wrong}, []error(nil)
 	var known []string
 	for _, s := range Settings(of) {
 		by := ""
@@ -59,13 +75,18 @@ func NewQuery(of Command, words map[string]string) *Query {
 		}
 	}
 	a.Wrong = document.Join(append(errs, named...)...)
-	return a
 }
 
 // unknown is the problem of a word for no setting of a command.
 func unknown(of Command, name string, known []string) error {
 	if s, ok := Lookup(All, name); ok {
-		return fmt.Errorf("%s has no setting %s; these have: %s", strings.Join(of.Paths(), ", "), name, strings.Join(s.For.Paths(), ", "))
+		have := s.For
+		for i := range settings {
+			if settings[i].Name == s.Name { // commands may mean different things by a name
+				have |= settings[i].For
+			}
+		}
+		return fmt.Errorf("%s has no setting %s; these have: %s", strings.Join(of.Paths(), ", "), name, strings.Join(have.Paths(), ", "))
 	}
 	if near, ok := document.Nearest(name, known); ok {
 		return fmt.Errorf("unknown setting %s; did you mean %s?", name, near)
@@ -89,12 +110,18 @@ func renamed(setting, name string, err error) error {
 }
 
 // NewFixedQuery is NewQuery for a command about one deployment, which may be a row of a plan.
-func NewFixedQuery(of Command, words map[string]string) *Query {
-	a := NewQuery(of, words)
+func NewFixedQuery(in *files.Door, of Command, words map[string]string) *Query {
+	a := Asked(in, of)
+	a.TakeFixed(words)
+	return a
+}
+
+// TakeFixed reads the words of one deployment, which may be a row of a plan.
+func (a *Query) TakeFixed(words map[string]string) {
+	a.Take(words)
 	if a.From != "" {
 		a.Wrong = document.Join(a.Wrong, a.TakeRow(a.From, a.Given))
 	}
-	return a
 }
 
 // Given reports whether there is a word for a setting, by whichever name.
@@ -146,6 +173,9 @@ func (a *Query) Ineffective(l *Loaded) []Remark {
 	var out []Remark
 	for _, p := range l.Idle(a.Of, a.Given) {
 		out = append(out, Remark{Note, p.Path, p.Message})
+	}
+	if why := engine.StandIn(a.Engine); why != "" {
+		out = append(out, Remark{Kind: Note, Text: why})
 	}
 	return out
 }

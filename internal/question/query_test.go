@@ -3,11 +3,13 @@ package question
 import (
 	"strings"
 	"testing"
+
+	"throughline/internal/files"
 )
 
 // TestAsk: words are read by the names of settings or their other names; all mistakes are named together, by the names that were given.
 func TestAsk(t *testing.T) {
-	a := NewQuery(Simulate, map[string]string{"model": "Llama-3.1-8B", "max-concurrency": "16", "tp": " 2 "})
+	a := NewQuery(files.Machine, Simulate, map[string]string{"model": "Llama-3.1-8B", "max-concurrency": "16", "tp": " 2 "})
 	if a.Wrong != nil || a.Model != "Llama-3.1-8B" || a.Concurrency != 16 || a.TP != 2 || a.PP != 1 {
 		t.Errorf("%+v: %v", a.Question, a.Wrong)
 	}
@@ -20,13 +22,13 @@ func TestAsk(t *testing.T) {
 		want  string
 	}{
 		{Estimate, map[string]string{"batchs": "8"}, "unknown setting batchs; did you mean batch?"},
-		{Estimate, map[string]string{"gpus": "8"}, "estimate has no setting gpus; these have: plan"},
+		{Simulate, map[string]string{"gpus": "8"}, "simulate has no setting gpus; these have: plan, estimate"},
 		{Estimate, map[string]string{"qqqqqqqq": "8"}, "unknown setting qqqqqqqq; there are model, system"},
 		{Simulate, map[string]string{"concurrency": "8", "max-concurrency": "9"}, "concurrency: says the same as `max-concurrency`; give one of them"},
 		{Simulate, map[string]string{"max-concurrency": "x"}, "max-concurrency: must be a whole number"},
 		{Plan, map[string]string{"model": " ", "tpot": "soon"}, "model: is empty; give a value, or leave it out\ntpot: "},
 	} {
-		if got := NewQuery(c.of, c.words).Wrong; got == nil || !strings.HasPrefix(got.Error(), c.want) {
+		if got := NewQuery(files.Machine, c.of, c.words).Wrong; got == nil || !strings.HasPrefix(got.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.words, got, c.want)
 		}
 	}

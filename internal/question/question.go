@@ -13,6 +13,7 @@ import (
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/op"
 	"throughline/workload"
 )
@@ -30,8 +31,10 @@ type Question struct {
 	PrefixHit     float64 // share of the input that is cached, in place of Prefix
 	Distribution  string  // of the lengths, as workload.Lengths.Spread reads it
 	Offload       estimate.Offload
+	GPULayers     int     // layers on GPUs, with one for the output head, where an engine runs others on the host; 0: all
 	TTFT, TPOT    float64 // limits in ms; 0: none
 	Fitted        string  // file of what measured runs correct
+	Changed       string  // numbers of files that differ, as list of PATH=VALUE
 	Popularity    string  // of experts: served, or as experts.ParsePopularity reads it; empty: as is assumed, by all ranks alike
 
 	Fixed
@@ -43,7 +46,8 @@ type Question struct {
 	Measurement
 	Emulation Emulation
 
-	Beside string // a folder in which files are looked up after the working directory; empty: none
+	In     *files.Door // to all files that it names; nil: none are opened
+	Beside string      // a folder in which files are looked up after the working directory; empty: none
 }
 
 // Fixed is what fixes one deployment.
@@ -53,6 +57,7 @@ type Fixed struct {
 	Batch       int // sequences of a data-parallel rank; under reference assumptions, in an expert model, of a processor; 0: what the concurrency takes
 	Concurrency int // clients of the closed loop; 0: as many as fill the batches
 
+	Over             int // processors of one instance, in place of the sizes below; 0: these say
 	TP, PP, DP, CP   int
 	EP, MoETP, MoEDP int
 	SequenceParallel bool
@@ -63,6 +68,7 @@ type Fixed struct {
 
 	Redundant, Drafts int    // in a search: tried up to this number
 	PowerLimit        string // watts of a processor, or a list of such limits; empty: as delivered
+	Tariff            hardware.Tariff
 	Overlap           string // of the exchange between experts, by name; empty: off; in a search also AnyOverlap
 }
 
@@ -79,6 +85,8 @@ type Search struct {
 	// Price is in dollars per hour, Power in watts, per processor or by kind; empty: unknown.
 	Price, Power string
 	Goals        Goals
+	Chance       float64 // percent, that all limits hold by the bands of the predictions; 0: any
+	PartNodes    bool    // a number of GPUs to find may leave parts of nodes to others
 }
 
 // Formats are number formats by name.
@@ -163,6 +171,9 @@ var defaults = map[Command]func(*Question){
 	Requests: func(q *Question) { q.StepSource = StepSources[0] },
 
 	CalibratePower:   func(q *Question) { q.Assume = barePass },
+	SweepRun:         func(q *Question) { q.PartSeconds = 3 },
+	SweepVerify:      func(q *Question) { q.Again = 100 },
+	SweepJob:         func(q *Question) { q.Several.Workers, q.Image = 100, "throughline" },
 	CalibrateServing: func(q *Question) { q.Parts = "decode,prefill,first-token" },
 	Bench:            func(q *Question) { q.Traffic.Seed = 1 }, // as in sglang.bench_serving of 2025
 }
@@ -228,7 +239,7 @@ func (q *Question) Spreading() string {
 // Spread is the lengths of requests as drawn, including prefixes shared with other requests or with
 // earlier turns of the conversation.
 func (q *Question) Spread() (workload.Lengths, error) {
-	n, err := q.Lengths().Spread(q.Spreading())
+	n, err := q.Lengths().Spread(q.In, q.Spreading())
 	if err != nil {
 		name := "lengths"
 		if q.Traffic.Trace != "" {

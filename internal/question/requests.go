@@ -46,7 +46,7 @@ func (q *Question) ReadTraffic(given func(setting string) bool) (workload.Traffi
 			t.Dataset = file
 		}
 		var err error
-		t.Recorded, err = workload.ReadLengths(file)
+		t.Recorded, err = workload.ReadLengths(q.In, file)
 		return t, err
 	}
 	var err error
@@ -62,7 +62,7 @@ func (q *Question) openTrace(t *workload.Traffic, given func(setting string) boo
 	if t.Dataset = cmp.Or(q.Path, q.Traffic.Trace); t.Dataset == "" {
 		return nil // which has been told
 	}
-	if t.Trace, err = workload.OpenTrace(t.Dataset); err != nil {
+	if t.Trace, err = workload.OpenTrace(q.In, t.Dataset); err != nil {
 		t.Trace = nil
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"throughline/internal/files"
 )
 
 // TestOneTraffic: the same words ask for the same requests of a simulation and of a benchmark, whose settings have other names.
@@ -29,14 +31,14 @@ func TestOneTraffic(t *testing.T) {
 		},
 		"a trace": {map[string]string{"trace": trace, "seed": "1"}, map[string]string{"dataset-name": Mooncake, "dataset-path": trace}},
 	} {
-		a, b := NewQuery(Simulate, c.simulate), NewQuery(Bench, c.bench)
+		a, b := NewQuery(files.Machine, Simulate, c.simulate), NewQuery(files.Machine, Bench, c.bench)
 		one, err := a.Terms(a.Given)
 		two, other := b.Terms(b.Given)
 		if err != nil || other != nil || !reflect.DeepEqual(one, two) {
 			t.Errorf("%s: %+v, %v, and %+v, %v", name, one, err, two, other)
 		}
 	}
-	a := NewQuery(Simulate, map[string]string{"trace": trace})
+	a := NewQuery(files.Machine, Simulate, map[string]string{"trace": trace})
 	if terms, err := a.Terms(a.Given); err != nil || terms.Traffic.Count() != 2 || terms.Traffic.Rate != 0.5 {
 		t.Errorf("%+v, %v", terms, err)
 	}

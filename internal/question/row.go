@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"throughline/engine"
+	"throughline/internal/catalogue"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/plan"
 )
 
@@ -26,6 +28,7 @@ type plannedRow struct {
 	Concurrency     int
 	Running         int     `json:"max_running_requests"` // of an instance that decodes
 	MemoryShare     float64 `json:"memory_share"`
+	PowerLimit      float64 `json:"power_limit_w"`
 	Prefill, Decode struct {
 		System     string
 		Plan       string
@@ -48,12 +51,12 @@ func (q *Question) TakeRow(from string, given func(name string) bool) error {
 	if !ok {
 		number = "1"
 	}
-	row, words, err := readRow(file, number)
+	row, words, err := readRow(q.In, file, number)
 	if err != nil {
 		return wrong("from", err.Error())
 	}
 	row.addWords(words)
-	if err := row.kinds(words, q.Beside); err != nil {
+	if err := row.kinds(words, q.Places()); err != nil {
 		return wrong("from", fmt.Sprintf("%s: %s", file, err))
 	}
 	var errs []error
@@ -86,6 +89,9 @@ func (row *plannedRow) addWords(words map[string]string) {
 	if row.MemoryShare > 0 {
 		words[engine.MemorySetting] = strconv.FormatFloat(row.MemoryShare, 'g', -1, 64)
 	}
+	if limit := words["power-limit"]; limit != "" || words["objective"] == string(Energy) && row.PowerLimit > 0 {
+		words["power-limit"] = strconv.FormatFloat(row.PowerLimit, 'g', -1, 64) // of those that were searched
+	}
 	for _, name := range []string{"ttft", "tpot"} {
 		if strings.Contains(words[name], ":") {
 			delete(words, name) // on a share of requests that come by themselves
@@ -108,8 +114,8 @@ func (row *plannedRow) addWords(words map[string]string) {
 }
 
 // kinds adds the systems of the row's pools where the plan was for a fleet, matched by name.
-func (row *plannedRow) kinds(words map[string]string, beside string) error {
-	l := Loaded{Question: Question{Search: Search{Fleet: words["pool"]}, Beside: beside}}
+func (row *plannedRow) kinds(words map[string]string, at catalogue.Places) error {
+	l := Loaded{Question: Question{Search: Search{Fleet: words["pool"]}, In: at.In, Beside: at.Beside}}
 	if l.Fleet == "" {
 		return nil
 	}
@@ -129,17 +135,18 @@ func (row *plannedRow) kinds(words map[string]string, beside string) error {
 	return nil
 }
 
-// PlannedWords are the deployments of a plan's ranked rows, each in the words of estimate.
-func PlannedWords(src []byte) ([]map[string]string, error) {
+// PlannedWords are the deployments of a plan's rows, the ranked first, then those of the frontier,
+// each in the words of estimate.
+func PlannedWords(in *files.Door, src []byte) ([]map[string]string, error) {
 	var doc planned
 	if err := json.Unmarshal(src, &doc); err != nil {
 		return nil, err
 	}
 	var out []map[string]string
-	for i := range doc.Ranked {
+	for _, row := range slices.Concat(doc.Ranked, doc.Frontier) {
 		words := maps.Clone(doc.Question)
-		doc.Ranked[i].addWords(words)
-		if err := doc.Ranked[i].kinds(words, ""); err != nil {
+		row.addWords(words)
+		if err := row.kinds(words, catalogue.Places{In: in}); err != nil {
 			return nil, err
 		}
 		maps.DeleteFunc(words, func(name, _ string) bool {
@@ -151,10 +158,10 @@ func PlannedWords(src []byte) ([]map[string]string, error) {
 	return out, nil
 }
 
-func readRow(file, number string) (*plannedRow, map[string]string, error) {
-	src, err := document.ReadFile(file)
+func readRow(in *files.Door, file, number string) (*plannedRow, map[string]string, error) {
+	src, err := document.ReadFile(in, file)
 	if err != nil {
-		return nil, nil, document.Unreadable(file, err)
+		return nil, nil, document.Unreadable(in, file, err)
 	}
 	var doc planned
 	if err := json.Unmarshal(src, &doc); err != nil || doc.Question == nil {

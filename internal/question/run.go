@@ -10,6 +10,8 @@ import (
 
 	"throughline/engine"
 	"throughline/internal/document"
+	"throughline/internal/names"
+	"throughline/number"
 	"throughline/plan"
 	"throughline/workload"
 )
@@ -29,6 +31,7 @@ type Measurement struct {
 	Repeated     float64 // share of the first requests of clients that the run before had sent as well
 	Acceptance   string  // shares of drafts that are accepted, by position; empty: those of the model
 	Unstated     bool    // the launch settings of the servers are not known
+	Versioned    bool    // the version of the engine is, besides those named with the engine
 	Nominal      bool    // the row does not say how lengths are spread: fits are known by its lengths as they stand
 }
 
@@ -59,6 +62,8 @@ var ofRuns = []Setting{
 		Doc: "shared experts are not run among the routed ones", Ref: func(q *Question) any { return &q.Traffic.SharedApart }},
 	{Name: "unprepared", For: Runs,
 		Doc: "the host does not prepare a step with drafts while the one before runs", Ref: func(q *Question) any { return &q.Traffic.Unprepared }},
+	{Name: "chat", For: Runs,
+		Doc: "requests are messages, of which the server makes prompts", Ref: func(q *Question) any { return &q.Traffic.Chat }},
 }
 
 // checkShare refuses what is no share.
@@ -69,20 +74,13 @@ func checkShare(text string) error {
 	return nil
 }
 
-// runColumns are other names of settings in tables of runs, best first.
-var runColumns = map[string][]string{
-	"model": {"model_path"}, "system": {"gpu"}, "engine": {"backend", "framework"}, "weights": {"precision"}, "cache": {"kv_cache", "kv_dtype"},
-	"concurrency": {"clients"}, "drafts": {"mtp"}, "redundant": {"redundant_experts"}, "batch": {"batch_size"},
-	"tp": {"tp_size"}, "pp": {"pp_size"}, "dp": {"attention_dp_size"}, "moe-tp": {"moe_tp_size"}, "ep": {"moe_ep_size"},
-}
-
 // notOfRuns are settings of bare steps, and sizes of pools that have columns of their own.
 var notOfRuns = []string{"phase", "context"}
 
 // RunNames are the names under which tables of runs have a setting, best first.
 func (s *Setting) RunNames() []string {
 	var out []string
-	for _, name := range slices.Concat([]string{s.Name}, s.Aliases, runColumns[s.Name]) {
+	for _, name := range slices.Concat([]string{s.Name}, s.Aliases, names.Others(strings.ReplaceAll(s.Name, "-", "_"))) {
 		out = append(out, name)
 		if low := strings.ReplaceAll(name, "-", "_"); low != name {
 			out = append(out, low)
@@ -122,11 +120,11 @@ func OfRun(base Question, cell func(column string) string) (Question, error) {
 				continue // as tables write of what there is not
 			}
 		}
+		if f, ok := otherNames[s.Name]; ok {
+			text = f(text)
+		}
 		r.note(renamed(s.Name, column, s.Set(&q, text)))
 		r.note(q.Named(column))
-	}
-	if bits, _, _ := strings.Cut(strings.ToLower(cell("quantization")), " "); q.Formats.Weights == "" && bits != "" {
-		q.Formats.Weights = FormatOf(bits)
 	}
 	q.Tabled, q.Context = true, 0
 	if q.Phase != "" {
@@ -143,6 +141,28 @@ func OfRun(base Question, cell func(column string) string) (Question, error) {
 		r.note(fmt.Errorf("mode %q is neither agg nor disagg", mode))
 	}
 	return q, document.Join(r.problems...)
+}
+
+// otherNames are settings whose values tables write in other words.
+var otherNames = map[string]func(string) string{
+	"weights": formatName, "cache": formatName,
+	"engine": func(text string) string {
+		if found, ok := names.Engine(text); ok && found.Note == "" && !strings.Contains(text, "@") {
+			return found.Name
+		}
+		return text
+	},
+}
+
+// formatName is a number format by any of its names; what is none stays as it is.
+func formatName(text string) string {
+	if slices.Contains(number.Words(), text) {
+		return text
+	}
+	if found, ok := names.Format(text); ok {
+		return found.Name
+	}
+	return text
 }
 
 // FittedBy are the lengths that identify fits: the means, or the nominal lengths if the row does
@@ -164,11 +184,6 @@ func (m *Measurement) accepted() (out []float64) {
 		out = append(out, share)
 	}
 	return out
-}
-
-// FormatOf is the format of weights by the bits of weights and activations, where these say it.
-func FormatOf(bits string) string {
-	return cmp.Or(map[string]string{"w16a16": "bf16", "w8a8": "fp8", "w4a4": "nvfp4"}[bits], bits)
 }
 
 // ModeOf is how the phases share the servers of a row.
@@ -212,16 +227,22 @@ func wholeNumber(text string) string {
 	return text
 }
 
-// divided is a setting per data-parallel rank. Some engine options count for the whole server:
-// max-running-requests is SGLang's, max_running_requests the setting of each rank.
+// divided is a setting per data-parallel rank and stage. Some engine options count for the whole
+// server: max-running-requests is SGLang's, which divides it among its batches under way,
+// max_running_requests the setting of each rank.
 func (r *runReader) divided(column, text string) string {
 	n, err := strconv.Atoi(text)
 	if err != nil || !engine.SharedByRanks(column) {
 		return text
 	}
-	_, dp := r.first("dp", "attention_dp_size", "decode_dp", "decode_attention_dp_size")
-	ranks, _ := strconv.Atoi(wholeNumber(dp))
-	return strconv.Itoa(max(1, n/max(1, ranks)))
+	parts := 1
+	for _, columns := range [][]string{{"dp", "attention_dp_size", "decode_dp", "decode_attention_dp_size"}, {"pp", "pp_size", "decode_pp", "decode_pp_size"}} {
+		_, size := r.first(columns...)
+		if ranks, err := strconv.Atoi(wholeNumber(size)); err == nil {
+			parts *= max(1, ranks)
+		}
+	}
+	return strconv.Itoa(max(1, n/parts))
 }
 
 // count is a whole number of at least 1; 0: not said.
@@ -272,7 +293,7 @@ func (r *runReader) words(prefix string, drafts int) string {
 		n    int
 	}{
 		{"dp", size("attention_dp_size", "dp")}, {"pp", size("pp_size", "pp")}, {"ep", size("moe_ep_size", "ep")}, {"etp", size("moe_tp_size", "moe_tp")},
-		{"+", size("redundant_experts")}, {"mtp", drafts},
+		{"+", size("redundant", "redundant_experts")}, {"mtp", drafts},
 	} {
 		if p.n > 0 {
 			parts = append(parts, p.word+strconv.Itoa(p.n))
@@ -327,6 +348,6 @@ func IsRunColumn(name string) bool {
 
 // Columns that are read besides those of settings: of rows, and of a pool.
 var (
-	otherColumns = map[string]bool{"mode": true, "gpus": true, "num_gpus": true, "num_prompts": true, "achieved_concurrency": true, "unpredictable": true, "quantization": true}
+	otherColumns = map[string]bool{"mode": true, "gpus": true, "num_gpus": true, "num_prompts": true, "achieved_concurrency": true, "unpredictable": true, "note": true}
 	poolColumns  = map[string]bool{"num_workers": true, "workers": true}
 )

@@ -30,13 +30,17 @@ type Setting struct {
 	Free      func(*Question) bool // whether any number is allowed beside others; nil: never
 	Optional  bool                 // a number that is 0 where it is not given, whatever its bounds
 	List      Kind                 // several values with commas between them, in a text: of this kind; empty: one value
+	Joint     string               // between the values of a flag that is repeated; empty: a comma
 
 	Choices []string
 	Open    bool               // other values than the choices are allowed
 	Check   func(string) error // of an open value, besides
 	Also    map[string]string  // other words for choices, such as those of rows of a plan
 
-	For Command
+	For   Command
+	Group string // of a form, and its place in the order of all of them
+	Rank  int
+	Opens bool // words of it may name files
 	// Apart: belongs to the whole command, like an input file; no table column or plan word.
 	Apart bool
 	Ref   func(*Question) any // a pointer to the value
@@ -70,6 +74,9 @@ const (
 	Power          // validate power
 	Joules         // validate energy
 	CalibratePower // calibrate power
+	SweepRun       // sweep run
+	SweepVerify    // sweep verify
+	SweepJob       // sweep job slurm, sweep job k8s
 	end            // of the commands
 
 	Point    = Estimate | Explain | Compare // commands on one deployment
@@ -94,6 +101,7 @@ var Commands = []struct {
 	{Emulate, "emulate"},
 	{Matrix, "matrix"},
 	{Power, "validate power"}, {Joules, "validate energy"}, {CalibratePower, "calibrate power"},
+	{SweepRun, "sweep run"}, {SweepVerify, "sweep verify"}, {SweepJob, "sweep job"},
 }
 
 // Paths are what some commands are called.
@@ -232,6 +240,9 @@ func (s *Setting) Get(q *Question) string {
 // Set reads the value from text.
 func (s *Setting) Set(q *Question, text string) error {
 	v := s.value(q)
+	if s.Kind() == Count || s.Kind() == Number {
+		text = s.counted(text)
+	}
 	switch v.Kind() {
 	case reflect.Bool:
 		on, err := strconv.ParseBool(text)
@@ -260,7 +271,7 @@ func (s *Setting) Set(q *Question, text string) error {
 		v.SetFloat(x)
 		return s.inBounds(x, numberOf(x))
 	}
-	v.SetString(s.plainly(text))
+	v.SetString(s.plainly(s.expanded(text)))
 	return s.allowed(v.String())
 }
 
@@ -292,6 +303,9 @@ func (s *Setting) parse(text string) (float64, error) {
 	if s.isTime() {
 		read, what = func(text string, _ int) (float64, error) { return workload.ParseTime(text, s.Unit) }, "a time like 2s, 50ms or 300us, or a number of "+s.Unit
 	}
+	if s.Unit == percent {
+		text = strings.TrimSuffix(text, "%")
+	}
 	x, err := read(text, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange) && s.Infinite: // no one means inf by it
@@ -307,6 +321,9 @@ const (
 	milliseconds = "ms"
 	seconds      = "s"
 )
+
+// percent is a unit that may be written with a number.
+const percent = "%"
 
 // check reports a value that is out of bounds or not a choice; missing values pass.
 func (s *Setting) check(q *Question) error {

@@ -32,6 +32,7 @@ type Traffic struct {
 	BlockTokens   int
 	MaxContext    int // 0: what the model takes
 	PrefixCache   bool
+	HostGiB       float64 // of a rank, for idle blocks of the prefix cache
 	SwapGBps      float64 // 0: computed again
 	StepsAhead    int     // -1: as the engine has them
 	StepTimes     string  // file
@@ -100,7 +101,7 @@ var ofTraffic = []Setting{
 	{Name: "think-time", For: Simulate | Plan, Low: 0, High: mostSeconds, Unit: seconds,
 		Doc: "time from an answer to the next turn, like 2s; a bare number is seconds",
 		Ref: func(q *Question) any { return &q.Traffic.Think }, Idle: either(closedLoop, drawnRequests, unless(turns, "a conversation has one turn"))},
-	{Name: "trace", For: Drawn,
+	{Name: "trace", Opens: true, For: Drawn,
 		Doc: "file of requests in place of drawn ones: Mooncake (JSON lines), Azure or Vidur (CSV); plain or .gz. Arrivals and shared prefixes count in simulate and, with limits of percentiles, in plan; lengths everywhere",
 		Ref: func(q *Question) any { return &q.Traffic.Trace }},
 	{Name: "replicas", For: Served, Low: 1, High: mostParts,
@@ -126,8 +127,9 @@ var ofTraffic = []Setting{
 	{Name: "kv-tokens", For: Served, Low: 1, High: mostTokens, Optional: true, Unit: "tokens",
 		Doc: "tokens that the KV cache of a rank holds (default: what memory has room for)",
 		Ref: func(q *Question) any { return &q.Traffic.CacheTokens }},
-	{Name: "cold", For: Simulate,
-		Doc: "servers have just started, as in benchmarks: the first requests wait for that (default: they have been serving)",
+	{Name: "cold", For: Estimate | Simulate,
+		Doc: "as a benchmark: all clients start at once on servers that have just started (default: all have been at it for long)",
+		As:  map[Command]string{Estimate: "add the TTFT of a benchmark whose clients all start at once on servers that have just started"},
 		Ref: func(q *Question) any { return &q.Traffic.Cold }},
 	{Name: "block-size", For: Served, Low: 1, High: mostTokens, Unit: "tokens",
 		Doc: "tokens of a block of the KV cache",
@@ -138,6 +140,9 @@ var ofTraffic = []Setting{
 	{Name: "prefix-cache", For: Plan | Deployed,
 		Doc: "blocks of prompts are kept for others that begin alike",
 		Ref: func(q *Question) any { return &q.Traffic.PrefixCache }, Idle: but(Emulate, either(recordedPrompts, unless(sharedPrompts, "no prompts begin alike: see turns and gsp-num-groups")))},
+	{Name: "host-cache", For: Served, Low: 0, High: mostGBps, Unit: "GiB",
+		Doc: "memory of the host for each data-parallel rank in which idle blocks of the prefix cache stay, to be loaded on a hit, as LMCache, HiCache and vLLM's connectors do",
+		Ref: func(q *Question) any { return &q.Traffic.HostGiB }, Idle: unless(func(l *Loaded) bool { return l.Traffic.PrefixCache && l.Decode.Memory2 != nil }, "it keeps blocks of a prefix cache, over the link to a second memory tier (mem2): see prefix-cache")},
 	{Name: "swap-gbps", For: Served, Low: leastGBps, Optional: true, High: mostGBps, Unit: "GB/s",
 		Doc: "who has to make room in the cache is swapped out over a link of so many GB/s (default: computed again)",
 		Ref: func(q *Question) any { return &q.Traffic.SwapGBps }},
@@ -171,13 +176,13 @@ var ofTraffic = []Setting{
 	{Name: "decode-attention-backend", For: Plan | Deployed, Choices: engine.AllAttentionNames(), Open: true, Check: engine.CheckAttention,
 		Doc: "those of decode (default: attention-backend)",
 		Ref: func(q *Question) any { return &q.Traffic.DecodeAttention }, Idle: engineNotAssumed},
-	{Name: "step-times", For: Served,
+	{Name: "step-times", Opens: true, For: Served,
 		Doc: "CSV table of measured steps in place of estimated ones: n_decode, sum_ctx, prefill_tokens, prefill_seqs, past_per_seq, wall_ms",
 		Ref: func(q *Question) any { return &q.Traffic.StepTimes }},
-	{Name: "ttft", For: Simulate, Check: checkLimit,
+	{Name: "ttft", For: Simulate, Check: checkLimit, Unit: milliseconds,
 		Doc: "limit on the time to the first token, like p99:2s; a bare number is milliseconds, of p99",
 		Ref: func(q *Question) any { return &q.Traffic.TTFT }},
-	{Name: "tpot", For: Simulate, Check: checkLimit,
+	{Name: "tpot", For: Simulate, Check: checkLimit, Unit: milliseconds,
 		Doc: "limit on the time per output token, like p95:50ms",
 		Ref: func(q *Question) any { return &q.Traffic.TPOT }},
 	{Name: "max-rate", For: Simulate,

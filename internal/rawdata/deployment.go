@@ -38,7 +38,7 @@ func Of(ctx context.Context, d *deploy.Deployment, load workload.Load, seen *ser
 	r.describe(d, load, &options)
 	throughput, tpot, ttft := seen.Requests*float64(load.Lengths.Output), seen.TPOT, seen.TTFT
 	r.Set("Source", Estimated)
-	r.Set("Client", "closed form")
+	r.Set("Client", "throughline estimate")
 	if requests != nil {
 		record, err := simulate.Run(ctx, options, requests.Source())
 		if err != nil {

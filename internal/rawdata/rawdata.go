@@ -43,7 +43,7 @@ var Columns = []Column{
 	{"Client", "", "who asked: the simulation, or the benchmark of a measurement", true, []string{"protocol"}},
 	{"Version", "", "of the framework; of simulated rows, of this program", true, []string{"backend_version"}},
 	{"GPU", "", "system of the decode", true, []string{"system", "hardware"}},
-	{"Num GPUs", "", "processors of all instances", false, []string{"num_gpus", "gpus"}},
+	{"Num GPUs", "", "GPUs of all instances", false, []string{"num_gpus", "gpus"}},
 	{"ISL", "tokens", "input of a request", false, []string{"input"}},
 	{"OSL", "tokens", "output of a request", false, []string{"output"}},
 	{"Concurrency", "requests", "clients that wait for their answers", false, []string{"clients"}},

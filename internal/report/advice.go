@@ -8,9 +8,11 @@ import (
 
 	"throughline/deploy"
 	"throughline/engine"
+	"throughline/estimate"
 	"throughline/internal/advice"
 	"throughline/internal/question"
 	"throughline/internal/result"
+	"throughline/internal/sentence"
 	"throughline/internal/table"
 	"throughline/number"
 	"throughline/op"
@@ -30,6 +32,7 @@ func Advice(w io.Writer, v table.View, p *advice.Plans) error {
 	}
 	var b strings.Builder
 	writef := func(format string, args ...any) { b.WriteString(v.Wrap(fmt.Sprintf(format, args...)) + "\n") }
+	b.WriteString(sentence.Text(v, sentence.Plan(p)) + "\n")
 	writef("%s (%s) on %s, %d in, %d out; assumptions: %s", l.Shape.Name, l.Stored, l.On(gpus), l.Lengths.Input, l.Lengths.Output, l.Assumptions.Name)
 	if l.Corrected != nil {
 		fit := l.Fit(l.Lengths)
@@ -40,13 +43,13 @@ func Advice(w io.Writer, v table.View, p *advice.Plans) error {
 	}
 	b.WriteString("\n")
 	if len(a.Ranked) == 0 {
-		b.WriteString("no deployment found\n")
 		b.WriteString(tried(a.Tried, v))
 	} else {
 		if a.Partial {
 			writef("interrupted: the best so far; the search did not end")
 		}
 		fmt.Fprintln(&b, candidates(a.Ranked, "", fields, len(l.Shares) > 0, v))
+		b.WriteString(narrower(&a.Ranked[0].Record, v))
 		capacity(writef, o, &a.Ranked[0])
 		if agg, dis, ratio := a.Versus(); agg != nil {
 			one, other := &agg.Record, &dis.Record
@@ -54,8 +57,9 @@ func Advice(w io.Writer, v table.View, p *advice.Plans) error {
 				c := &candidateColumns[column]
 				return c.text(one) + " and " + c.text(other)
 			}
-			writef("aggregated against disaggregated: %s tokens/s/GPU (%+.0f%%), TTFT %s ms, TPOT %s ms", both(perGPU), 100*(ratio-1), both(ttft), both(tpot))
+			writef("aggregated against disaggregated: %s tokens/s/GPU (%s), TTFT %s, TPOT %s", both(perGPU), number.Signed(ratio-1, 0), both(ttft), both(tpot))
 		}
+		b.WriteString(planLimits(a, v))
 		if len(a.Frontier) > 0 {
 			b.WriteString("\nfrontier: from the fastest for a user to the highest throughput\n")
 			fmt.Fprintln(&b, candidates(a.Frontier, "f", fields, len(l.Shares) > 0, v))
@@ -120,6 +124,7 @@ type fieldColumn struct {
 	rank         int
 	unit         result.Unit
 	show         func(v any) string
+	cell         func(r *result.Record) string // in place of show
 }
 
 func fixed(decimals int) func(any) string {
@@ -140,6 +145,9 @@ func nonzero(v any) string {
 
 // text returns the cell of a record; empty without a value.
 func (c *fieldColumn) text(r *result.Record) string {
+	if c.cell != nil {
+		return c.cell(r)
+	}
 	if v := result.In(c.field, c.unit)(r); v != nil {
 		return c.show(v)
 	}
@@ -152,21 +160,38 @@ func (c *fieldColumn) column() table.Column[ranked] {
 }
 
 var candidateColumns = []fieldColumn{
-	{"mode", "mode", 1, "", table.Plain},
-	{"engine", "engine", 2, "", table.Plain},
-	prefillColumn: {"prefill", "prefill_plans", 1, "", table.Plain},
-	decodeColumn:  {"decode", "decoder_plans", 0, "", table.Plain},
-	{"batch", "decoder_microbatchsize", 4, "", table.Plain},
-	{"clients", "concurrency", 5, "", table.Plain},
-	ttft: {"TTFT ms", "TTFT(s)", 0, result.Millis, fixed(0)},
-	tpot: {"TPOT ms", "TPOT(s)", 0, result.Millis, fixed(1)},
-	{"tokens/s/user", "tokens_per_user", 6, "", fixed(1)},
-	perGPU: {"tokens/s/GPU", "tokens_per_processor", 0, "", fixed(0)},
-	{"requests/s", "request_per_second", 3, "", significant(3)},
-	{"spare", "spare_procs", 7, "", nonzero},
-	{"confidence", "trust", 6, "", table.Plain},
-	{"$/M tokens", "dollars_per_million_tokens", 0, "", significant(3)},
-	{"tokens/J", "tokens_per_joule", 1, "", significant(3)},
+	{title: "mode", field: "mode", rank: 1, show: table.Plain},
+	{title: "engine", field: "engine", rank: 2, show: table.Plain},
+	prefillColumn: {title: "prefill", field: "prefill_plans", rank: 1, show: table.Plain},
+	decodeColumn:  {title: "decode", field: "decoder_plans", show: table.Plain},
+	{title: "batch", field: "decoder_microbatchsize", rank: 4, show: table.Plain},
+	{title: "clients", field: "concurrency", rank: 5, show: table.Plain},
+	ttft: {title: "TTFT", field: "TTFT(s)", cell: func(r *result.Record) string { return banded(r, r.TTFT, &r.Trusted.TTFT) }},
+	tpot: {title: "TPOT", field: "TPOT(s)", cell: func(r *result.Record) string { return banded(r, r.TPOT, &r.Trusted.TPOT) }},
+	{title: "tokens/s/user", field: "tokens_per_user", rank: 6, show: fixed(1)},
+	perGPU: {title: "tokens/s/GPU", field: "tokens_per_processor", show: fixed(0)},
+	{title: "requests/s", field: "request_per_second", rank: 3, show: significant(3)},
+	{title: "spare", field: "spare_procs", rank: 7, show: nonzero},
+	{title: "chance", field: "chance", rank: 2, show: chance},
+	{title: "known by", field: "trust", rank: 6, cell: level},
+	{title: "$/M tokens", field: "dollars_per_million_tokens", rank: 1, show: significant(3)},
+	{title: "tokens/J", field: "tokens_per_joule", rank: 1, show: significant(3)},
+	{title: "W/GPU", field: "watts_per_gpu", rank: 8, show: fixed(0)},
+	joules: {title: "J/token", field: "joules_per_output_token", rank: 6, show: significant(3)},
+}
+
+// banded is a time that clients see, with its band.
+func banded(r *result.Record, seconds float64, c *estimate.Confidence) string {
+	if !r.Complete {
+		return ""
+	}
+	return number.Banded(seconds, c.Band)
+}
+
+// level is the weakest confidence; bands stand beside the times.
+func level(r *result.Record) string {
+	level, _ := r.Confidence()
+	return level.String()
 }
 
 // Indices of columns that are known by name.
@@ -176,6 +201,7 @@ const (
 	ttft          = 6
 	tpot          = 7
 	perGPU        = 9
+	joules        = 17
 )
 
 // ranked is a deployment with its number.
@@ -199,7 +225,7 @@ func (r ranked) pool(phase op.Phase) string {
 }
 
 // rankedColumns lists the columns; percentiles of simulated deployments precede means.
-func rankedColumns(simulated bool) []table.Column[ranked] {
+func rankedColumns(simulated bool, goals result.Goals) []table.Column[ranked] {
 	out := []table.Column[ranked]{numbered}
 	for i := range candidateColumns {
 		out = append(out, candidateColumns[i].column())
@@ -208,10 +234,19 @@ func rankedColumns(simulated bool) []table.Column[ranked] {
 	out[1+decodeColumn].Cell = func(r ranked) string { return r.pool(op.Decode) }
 	if simulated {
 		for _, mean := range []int{ttft, tpot, perGPU} {
-			out[1+mean].Rank = 3
+			out[1+mean].Rank = 5
+			out[1+mean].Title = "mean " + out[1+mean].Title
 		}
+		out[1+perGPU].Title = candidateColumns[perGPU].title
 		for i := range capacityColumns {
-			out = append(out, capacityColumns[i].column())
+			c := capacityColumns[i].column()
+			switch i {
+			case askedTTFT:
+				c.Title = goals.TTFT.Statistic() + " TTFT"
+			case askedTPOT:
+				c.Title = goals.TPOT.Statistic() + " TPOT"
+			}
+			out = append(out, c)
 		}
 	}
 	return out
@@ -233,12 +268,38 @@ func candidates(cs []advice.Candidate, letter string, fields []*result.Field, ki
 		}
 		return t.Render(v)
 	}
-	t.Columns = rankedColumns(len(cs) > 0 && cs[0].Capacity != nil)
+	if len(cs) > 0 {
+		t.Columns = rankedColumns(cs[0].Capacity != nil, cs[0].Goals)
+	}
 	if _, left := t.Shown(v.Width); len(left) > 0 {
 		t.Columns = narrow(t.Columns)
 		return t.Render(v) + twoPools(cs)
 	}
 	return t.Render(v)
+}
+
+// planLimits is a table of the best deployments under each of several power limits, if any.
+func planLimits(a *advice.Advice, v table.View) string {
+	if len(a.Limited) == 0 {
+		return ""
+	}
+	t := table.Table[ranked]{Columns: []table.Column[ranked]{(&fieldColumn{title: "limit W", field: "power_limit(W)", show: fixed(0)}).column()}}
+	for _, c := range []int{decodeColumn, ttft, tpot, perGPU, joules - 1, joules} {
+		column := candidateColumns[c].column()
+		if c == decodeColumn {
+			column.Title, column.Cell = "plan", planCell
+		}
+		column.Rank = 0
+		t.Columns = append(t.Columns, column)
+	}
+	for i := range a.Limited {
+		t.Rows = append(t.Rows, ranked{Record: &a.Limited[i].Record})
+	}
+	text := "\nthe best under each power limit\n" + t.Render(v) + "\n"
+	if best := a.Ranked[0].Energy; best != nil {
+		text += v.Wrap(fmt.Sprintf("ranked above: under %.0f W per GPU, %s J per output token", best.Limit, number.Plain(best.Output, 3))) + "\n"
+	}
+	return text
 }
 
 // pools is a table of single pools, each with its share of the best of its phase.
@@ -270,13 +331,16 @@ var poolColumns = []table.Column[*advice.Alone]{
 // narrow merges the plans of two pools and the mode into one column for narrow terminals.
 func narrow(columns []table.Column[ranked]) []table.Column[ranked] {
 	columns[1+decodeColumn].Title = "plan"
-	columns[1+decodeColumn].Cell = func(r ranked) string {
-		if prefill := r.pool(op.Prefill); prefill != "same" {
-			return "P " + prefill + "\nD " + r.pool(op.Decode)
-		}
-		return r.pool(op.Decode)
-	}
+	columns[1+decodeColumn].Cell = planCell
 	return slices.DeleteFunc(columns, func(c table.Column[ranked]) bool { return c.Title == "mode" || c.Title == "prefill" })
+}
+
+// planCell is the plans of both pools, or of the one.
+func planCell(r ranked) string {
+	if prefill := r.pool(op.Prefill); prefill != "same" {
+		return "P " + prefill + "\nD " + r.pool(op.Decode)
+	}
+	return r.pool(op.Decode)
 }
 
 // twoPools explains the letters of [narrow], if any.
@@ -297,8 +361,11 @@ var (
 		{key: "requests_per_s", field: "request_per_second"}, {key: "memory_gib", field: "memory(Gib)"},
 		{key: "ttft_confidence", field: "TTFT_confidence"}, {key: "ttft_error_band_percent", field: "TTFT_error_band(%)"}, {key: "ttft_low_s", field: "TTFT_low(s)"}, {key: "ttft_high_s", field: "TTFT_high(s)"},
 		{key: "tpot_confidence", field: "TPOT_confidence"}, {key: "tpot_error_band_percent", field: "TPOT_error_band(%)"}, {key: "tpot_low_s", field: "TPOT_low(s)"}, {key: "tpot_high_s", field: "TPOT_high(s)"},
+		{key: "narrowed_by", field: "narrowed_by", omit: true}, {key: "ttft_narrowed_band_percent", field: "TTFT_narrowed_band(%)", omit: true},
+		{key: "tpot_narrowed_band_percent", field: "TPOT_narrowed_band(%)", omit: true},
+		{key: "chance", field: "chance", omit: true}, {key: "tokens_per_s_per_gpu_low", field: "tokens_per_processor_low", omit: true}, {key: "tokens_per_s_per_gpu_high", field: "tokens_per_processor_high", omit: true},
 		{key: "dollars_per_million_tokens", field: "dollars_per_million_tokens", omit: true}, {key: "tokens_per_joule", field: "tokens_per_joule", omit: true},
-	}
+	}.and(energyKeys)
 	capacityKeys = layout{
 		{key: "ttft_mean_ms", field: "ttft_mean_ms"}, {key: "ttft_p50_ms", field: "ttft_p50_ms"}, {key: "ttft_p95_ms", field: "ttft_p95_ms"},
 		{key: "ttft_p99_ms", field: "ttft_p99_ms"}, {key: "ttft_p99_low_ms", field: "ttft_p99_low_ms"}, {key: "ttft_p99_high_ms", field: "ttft_p99_high_ms"},
@@ -322,25 +389,14 @@ var (
 // AdviceJSON returns the same as one JSON object.
 func AdviceJSON(p *advice.Plans) any {
 	l, a := p.Loaded, p.Advice
-	list := func(cs []advice.Candidate) []any {
-		out := make([]any, len(cs))
-		for i := range cs {
-			r := cs[i].Both()
-			prefill, decode := sideJSON(r, op.Prefill), sideJSON(r, op.Decode)
-			keys := candidateKeys.columns("")
-			if cs[i].Capacity != nil {
-				keys = append(keys, capacityKeys.columns("")...)
-			}
-			out[i] = object(append(keys, keyValue("max_running_requests", cs[i].Running()), keyValue("memory_share", cs[i].Deployment.ServerOptions.MemoryShare),
-				keyValue("prefill", prefill), keyValue("decode", decode)), r)
-		}
-		return out
-	}
 	doc := map[string]any{
 		"model": l.Shape.Name, "weights": l.Stored, "prefill_system": l.Prefill.Name, "decode_system": l.Decode.Name,
 		"input_tokens": l.Lengths.Input, "output_tokens": l.Lengths.Output, "cached_tokens": l.Lengths.Cached,
-		"assumptions": l.Assumptions.Name, "ranked": list(a.Ranked), "frontier": list(a.Frontier),
-		"question": l.Words(question.Plan),
+		"assumptions": l.Assumptions.Name, "ranked": candidatesJSON(a.Ranked), "frontier": candidatesJSON(a.Frontier),
+		"question": l.Words(question.Plan), "answer": sentence.Plan(p),
+	}
+	if len(a.Limited) > 0 {
+		doc["power_limits"] = candidatesJSON(a.Limited)
 	}
 	if len(a.Pools) > 0 {
 		doc["pools"] = pools(a.Pools)
@@ -354,6 +410,9 @@ func AdviceJSON(p *advice.Plans) any {
 	if a.Partial {
 		doc["partial"] = true
 	}
+	if len(a.Nearest) > 0 {
+		doc["nearest"] = a.Nearest
+	}
 	if len(a.Tried) > 0 {
 		doc["tried"] = a.Tried
 	}
@@ -365,6 +424,22 @@ func AdviceJSON(p *advice.Plans) any {
 		doc["launch"] = all
 	}
 	return doc
+}
+
+// candidatesJSON is deployments as objects.
+func candidatesJSON(cs []advice.Candidate) []any {
+	out := make([]any, len(cs))
+	for i := range cs {
+		r := cs[i].Both()
+		prefill, decode := sideJSON(r, op.Prefill), sideJSON(r, op.Decode)
+		keys := candidateKeys.columns("")
+		if cs[i].Capacity != nil {
+			keys = append(keys, capacityKeys.columns("")...)
+		}
+		out[i] = object(append(keys, keyValue("max_running_requests", cs[i].Running()), keyValue("memory_share", cs[i].Deployment.ServerOptions.MemoryShare),
+			keyValue("prefill", prefill), keyValue("decode", decode)), r)
+	}
+	return out
 }
 
 func sideJSON(r *result.Record, phase op.Phase) any {

@@ -5,18 +5,47 @@ import (
 	"math"
 
 	"throughline/internal/advice"
+	"throughline/internal/result"
 	"throughline/internal/table"
 	"throughline/number"
+	"throughline/serving/simulate"
 	"throughline/workload"
 )
 
 // capacityColumns are the additional columns of simulated rows.
 var capacityColumns = []fieldColumn{
-	{"GPUs", "num_procs", 0, "", table.Plain},
-	{"TTFT p99", "ttft_p99_ms", 0, "", fixed(0)},
-	{"TPOT p95", "tpot_p95_ms", 0, "", fixed(1)},
-	{"headroom", "headroom", 1, "", inPercent},
-	{"breaks first", "breaks_first", 4, "", table.Plain},
+	{title: "GPUs", field: "num_procs", show: table.Plain},
+	askedTTFT: {title: "TTFT", field: "TTFT(s)", cell: func(r *result.Record) string { return judged(r, "TTFT") }},
+	askedTPOT: {title: "TPOT", field: "TPOT(s)", cell: func(r *result.Record) string { return judged(r, "TPOT") }},
+	{title: "headroom", field: "headroom", rank: 1, show: inPercent},
+	{title: "breaks first", field: "breaks_first", rank: 4, show: table.Plain},
+}
+
+// Indices of the columns of the statistics that were asked for.
+const (
+	askedTTFT = 1
+	askedTPOT = 2
+)
+
+// judged is the statistic of a figure that a limit bounds; without a limit, its 99th percentile.
+func judged(r *result.Record, figure string) string {
+	for _, v := range r.Verdicts() {
+		if v.Figure == figure {
+			return result.Mark(v.Holds()) + " " + number.Banded(v.Value, v.Band)
+		}
+	}
+	return ""
+}
+
+// chance never claims certainty.
+func chance(v any) string {
+	switch p := v.(float64); {
+	case p > 0.99:
+		return ">99%"
+	case p < 0.01:
+		return "<1%"
+	}
+	return inPercent(v)
 }
 
 func inPercent(v any) string { return fmt.Sprintf("%.0f%%", 100*v.(float64)) }
@@ -32,14 +61,15 @@ func capacity(writef func(format string, args ...any), o *advice.Options, best *
 		what = "held by the fewest GPUs of each layout; the first row by"
 	}
 	writef("%s requests/s (%s), %s%s, %s %d GPUs", number.Plain(d.Rate, 4), d, goal("TTFT", d.TTFT), goal(" and TPOT", d.TPOT), what, best.Procs)
-	ms := func(s float64) string { return number.Plain(1e3*s, 3) }
-	writef("first row: p99 TTFT %s ms (95%% interval %s to %s), p99 TPOT %s ms (%s to %s), %.0f requests under way; %s", ms(c.TTFT.P99), ms(c.TTFT.P99Low), ms(c.TTFT.P99High),
-		ms(c.TPOT.P99), ms(c.TPOT.P99Low), ms(c.TPOT.P99High), math.Round(c.Concurrency), o.Demand.Method(c))
+	times := func(p *simulate.Percentiles) string {
+		return fmt.Sprintf("%s (%s to %s from run to run)", number.Time(p.P99, 3), number.Time(p.P99Low, 3), number.Time(p.P99High, 3))
+	}
+	writef("first row: p99 TTFT %s, p99 TPOT %s, %.0f requests under way; %s", times(&c.TTFT), times(&c.TPOT), math.Round(c.Concurrency), o.Demand.Method(c))
 }
 
 func goal(of string, l workload.Limit) string {
 	if l.Seconds == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s %s within %s ms", of, l.Statistic(), number.Plain(1e3*l.Seconds, 4))
+	return fmt.Sprintf("%s %s within %s", of, l.Statistic(), number.Time(l.Seconds, 4))
 }

@@ -251,7 +251,7 @@ func System(v table.View, sys *hardware.System, sources map[string]string) strin
 		}
 		p.add(label, "%s, %s µs", n, number.Plain(1e6*sys.Networks[i].Latency, 3))
 	}
-	p.add("processors per card", "%d", sys.ProcsPerNPU)
+	p.add("GPUs of a package", "%d", sys.ProcsPerNPU)
 	if k := sys.Kernels; k != nil {
 		p.add("kernels", "%s", kernelLines(k))
 	}

@@ -6,6 +6,7 @@ import (
 
 	"throughline/internal/profile"
 	"throughline/internal/table"
+	"throughline/number"
 )
 
 // Classes shows the kernels of a profile beside the operators of a predicted step, by class.
@@ -46,6 +47,25 @@ var classColumns = []table.Column[*profile.Class]{
 		return 100 * c.Difference()
 	}},
 	{Title: "longest kernels", Rank: 2, Cell: func(c *profile.Class) string { return longest(c.Kernels) }},
+}
+
+// KernelSteps shows the ms of a step by class; nothing where the profile has no counts.
+func KernelSteps(v table.View, s *profile.Step) string {
+	if s.Steps == 0 {
+		return ""
+	}
+	ms := func(title string, value func(*profile.StepClass) float64) table.Column[*profile.StepClass] {
+		return table.Column[*profile.StepClass]{Title: title, Kind: table.Number, Cell: func(c *profile.StepClass) string { return strings.Replace(number.Plain(value(c), 3), "-", "−", 1) }}
+	}
+	t := table.Of([]table.Column[*profile.StepClass]{
+		{Title: "class", Value: func(c *profile.StepClass) any { return c.Name }},
+		ms("measured ms", func(c *profile.StepClass) float64 { return c.Measured }),
+		ms("predicted ms", func(c *profile.StepClass) float64 { return c.Predicted }),
+		ms("difference", func(c *profile.StepClass) float64 { return c.Measured - c.Predicted }),
+		ms("calls", func(c *profile.StepClass) float64 { return c.Calls }),
+		{Title: "longest kernel", Rank: 1, Value: func(c *profile.StepClass) any { return c.Kernel }},
+	}, s.Classes)
+	return fmt.Sprintf("Of one step; the profile has %s, by the calls of attention\n%s\n\n", number.Count(int(s.Steps+0.5), "step"), t.Render(v))
 }
 
 func percents(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }

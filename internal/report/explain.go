@@ -12,6 +12,7 @@ import (
 	"throughline/estimate"
 	"throughline/internal/explain"
 	"throughline/internal/point"
+	"throughline/internal/sentence"
 	"throughline/internal/table"
 	"throughline/number"
 )
@@ -19,11 +20,12 @@ import (
 // WriteExplained writes the explained steps for the terminal.
 func WriteExplained(w io.Writer, v table.View, x *explain.Explained) (err error) {
 	var steps []string
+	answer := sentence.Explained(x)
 	for i, why := range x.Why {
 		if why != nil {
 			var b strings.Builder
-			err = cmp.Or(err, WriteExplanation(&b, v, x.Answer, i, why))
-			steps = append(steps, b.String())
+			err = cmp.Or(err, WriteExplanation(&b, v, answer, x.Answer, i, why))
+			steps, answer = append(steps, b.String()), nil
 		}
 	}
 	_, wrong := io.WriteString(w, strings.Join(steps, "\n"))
@@ -31,11 +33,11 @@ func WriteExplained(w io.Writer, v table.View, x *explain.Explained) (err error)
 }
 
 // WriteExplanation writes for the terminal why a phase of a point takes its time.
-func WriteExplanation(w io.Writer, v table.View, a *point.Answer, phase int, x *explain.Explanation) error {
+func WriteExplanation(w io.Writer, v table.View, answer []string, a *point.Answer, phase int, x *explain.Explanation) error {
 	r := &a.Phases[phase]
 	e := &r.Estimate
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s: %s ms, %.1f tokens/s\n", head(a, a.Record, v), r.StepTitle(), number.Plain(e.StepTime*1e3, 4), e.Throughput)
+	fmt.Fprintf(&b, "%s%s: %s, %s tokens/s\n", head(answer, a, a.Record, v), r.StepTitle(), number.Time(e.StepTime, 3), number.Rate(e.Throughput))
 
 	layers := "all layers"
 	if e.Plan.Attention.PP > 1 {
@@ -45,14 +47,18 @@ func WriteExplanation(w io.Writer, v table.View, a *point.Answer, phase int, x *
 		layers += " and both micro-batches"
 	}
 	about := v.Wrap(fmt.Sprintf("Operators, over %s; shares of the step; of the peak rate and bandwidth, without calibration", layers))
-	fmt.Fprintf(&b, "\n%s\n%s\n", about, Operators(x.Operators, v.Bars).Render(v))
+	ops, others := x.Operators.Shown()
+	fmt.Fprintf(&b, "\n%s\n%s\n", about, Operators(ops, v.Bars).Render(v))
+	if len(others) > 0 {
+		fmt.Fprintln(&b, v.Wrap("In kernels of others: "+strings.Join(others, ", ")))
+	}
 	for i, line := range x.Exchange.Lines() {
 		if i == 0 {
 			b.WriteString("\n")
 		}
 		fmt.Fprintln(&b, v.Wrap(line))
 	}
-	fmt.Fprintf(&b, "\nMemory of a processor\n%s\n", memoryMap(&x.Memory, r.Problem.Model.IsMoE(), v.Bars).Render(v))
+	fmt.Fprintf(&b, "\nMemory of a GPU\n%s\n", memoryMap(&x.Memory, r.Problem.Model.IsMoE(), v.Bars).Render(v))
 	fmt.Fprintf(&b, "\nSensitivity: what %.0f%% more of a number changes\n%s\n", 100*explain.Change, Sensitivity(x.Sensitivity).Render(v))
 	if without := withoutEffect(x.Sensitivity); without != "" {
 		fmt.Fprintln(&b, v.Wrap("Without effect: "+without))
@@ -62,7 +68,7 @@ func WriteExplanation(w io.Writer, v table.View, a *point.Answer, phase int, x *
 		b.WriteString("  " + table.View{Width: max(0, v.Width-2)}.Wrap(limitLine(&l)) + "\n")
 	}
 	if x.Seek != nil {
-		fmt.Fprintf(&b, "\n%s\n", v.Wrap(seekLine(x.Seek)))
+		fmt.Fprintf(&b, "\n%s\n", v.Wrap(SeekLine(x.Seek)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -92,7 +98,7 @@ func Operators(ops explain.Operators, bars table.Bars) *table.Table[*estimate.Op
 	t.Columns = []table.Column[*estimate.Operator]{
 		{Title: "part", Rank: 2, Once: true, Value: func(o *estimate.Operator) any { return o.Block }},
 		{Title: "operator", Value: func(o *estimate.Operator) any { return o.Name }},
-		{Title: "engine", Rank: 4, Value: func(o *estimate.Operator) any { return explain.EngineOf(o) }},
+		{Title: "unit", Rank: 4, Value: func(o *estimate.Operator) any { return explain.UnitOf(o) }},
 		{Title: "m × n × k", Rank: 3, Cell: func(o *estimate.Operator) string { return o.Dimensions(short) }},
 		{Title: "repeat", Kind: table.Number, Rank: 5, Value: func(o *estimate.Operator) any { return o.Executions() }},
 		figure("GFLOP", 6, func(o *estimate.Operator) float64 { return o.Executions() * o.Computed() / 1e9 }, blank),
@@ -234,9 +240,12 @@ func limitLine(l *explain.Limit) string {
 	return fmt.Sprintf("batch %d: %s", l.Batch, l.What)
 }
 
-func seekLine(a *explain.Answer) string {
+func SeekLine(a *explain.Answer) string {
 	goal := fmt.Sprintf("a %s of %s", a.Metric, quantity(a.Goal, a.GoalUnit))
 	now := fmt.Sprintf("now it is %s at %s", quantity(a.NowMetric, a.GoalUnit), quantity(a.Now, a.Unit))
+	if a.Replanned {
+		now += ", by the best deployment at each value"
+	}
 	span := fmt.Sprintf("between %s and %s", quantity(a.Low, ""), quantity(a.High, a.Unit))
 	switch {
 	case a.Value != nil:
@@ -252,12 +261,17 @@ func seekLine(a *explain.Answer) string {
 }
 
 // ExplainedJSON returns a point and its explanations as one JSON object.
-func ExplainedJSON(a *point.Answer, why []*explain.Explanation) any {
+func ExplainedJSON(x *explain.Explained) any {
+	a, why := x.Answer, x.Why
 	explained := map[string]*explain.Explanation{}
 	for i := range a.Phases {
 		if why[i] != nil {
 			explained[point.PhaseName(a.Phases[i].Phase)] = why[i]
 		}
 	}
-	return pointOf(a, keyValue("explained", explained))
+	more := []column{keyValue("explained", explained)}
+	if x.Parts != nil {
+		more = append(more, keyValue("parts", x.Parts))
+	}
+	return pointOf(a, sentence.Explained(x), more...)
 }

@@ -11,8 +11,9 @@ import (
 
 // File is a file to write.
 type File struct {
-	Name  string
-	Write func(io.Writer) error
+	Name    string
+	Write   func(io.Writer) error
+	Warning string // about what it shows; may be empty
 }
 
 // WriteFiles writes files that appear together or not at all. Names ending in ".gz" are compressed
@@ -55,7 +56,7 @@ func compressed(write func(io.Writer) error) func(io.Writer) error {
 
 // Bytes is a file of the given content.
 func Bytes(name string, content []byte) File {
-	return File{name, func(w io.Writer) error { _, err := w.Write(content); return err }}
+	return File{Name: name, Write: func(w io.Writer) error { _, err := w.Write(content); return err }}
 }
 
 // CreateFile writes a new file; if it exists, the error is [fs.ErrExist].

@@ -2,6 +2,7 @@ package report
 
 import (
 	"io"
+	"slices"
 	"strconv"
 
 	"throughline/internal/result"
@@ -19,7 +20,7 @@ var Formats = []Format{{"long", "long.csv"}, {"json", "long.jsonl"}, {"parquet",
 // New starts a table; with lists optional categories to include.
 func (f Format) New(w io.Writer, with ...result.Category) table.Writer[*result.Record] {
 	var notes []table.Note
-	if schema, err := result.Schema(); err == nil {
+	if schema, err := result.Schema(slices.Clone(with)...); err == nil {
 		notes = []table.Note{{Key: "throughline.long.version", Text: strconv.Itoa(result.LongVersion)}, {Key: "throughline.long.schema", Text: string(schema)}}
 	}
 	return table.NewWriter(w, table.FormOf(f.File), result.Columns(result.Long(with...)), notes...)

@@ -2,49 +2,41 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"throughline/internal/gap"
+	"throughline/internal/sentence"
 	"throughline/internal/table"
 	"throughline/number"
 )
 
-var figureNames = map[string]string{"tpot": "TPOT", "ttft": "TTFT", "e2e": "E2E", "requests": "requests"}
-
-func valued(value float64, unit string) string {
-	return strings.Replace(number.Plain(value, 3)+" "+unit, " /s", "/s", 1)
-}
-
 // Gap shows the causes, the classes of kernels, and what to measure next.
 func Gap(v table.View, why *gap.Explanation) string {
-	inside := ""
-	if off := math.Abs(math.Log(why.Predicted / why.Measured)); why.Band > 0 && off <= math.Log1p(why.Band) {
-		inside = fmt.Sprintf(": within what predictions like this are off by, %.0f%%", 100*why.Band)
-	}
-	out := fmt.Sprintf("%s %s measured, %s predicted (%s)%s\n\n", figureNames[why.Figure], valued(why.Measured, why.Unit), valued(why.Predicted, why.Unit), fmt.Sprintf("%+.1f%%", 100*(why.Predicted/why.Measured-1)), inside)
-	out += causeTable(why).Render(v) + "\n"
-	if why.Conclusion != "" {
-		out += v.Wrap(why.Conclusion) + "\n"
-	}
+	out := ""
+	out += Causes(why).Render(v) + "\n"
 	if parts := why.Causes[0].Parts; len(parts) > 0 {
 		out += v.Wrap("Of the decode kernels one class alone: "+strings.Join(classWords(parts), ", ")+".") + "\n"
 	}
 	if len(why.Next) > 0 {
 		out += "Measure next:\n"
 	}
-	for _, p := range why.Next {
-		var expect []string
-		for _, e := range p.Expect {
-			expect = append(expect, fmt.Sprintf("%s if %s", valued(e.Value, p.Unit), e.Cause))
-		}
-		out += v.WrapUnder("- ", p.What+": "+strings.Join(expect, ", ")) + "\n"
+	for i := range why.Next {
+		out += v.WrapUnder("- ", Probe(&why.Next[i])) + "\n"
 	}
 	return out
 }
 
-// causeTable has a row per cause, and a column per other figure that any of them affects.
-func causeTable(why *gap.Explanation) *table.Table[*gap.Cause] {
+// Probe is what to measure next, and what it would show.
+func Probe(p *gap.Probe) string {
+	var expect []string
+	for _, e := range p.Expect {
+		expect = append(expect, fmt.Sprintf("%s if %s", sentence.Valued(e.Value, p.Unit), e.Cause))
+	}
+	return p.What + ": " + strings.Join(expect, ", ")
+}
+
+// Causes has a row per cause, and a column per other figure that any of them affects.
+func Causes(why *gap.Explanation) *table.Table[*gap.Cause] {
 	t := table.Of([]table.Column[*gap.Cause]{
 		{Title: "cause", Value: func(c *gap.Cause) any { return c.Name }},
 		{Title: "would have to be", Value: func(c *gap.Cause) any { return c.Needs }},
@@ -57,11 +49,11 @@ func causeTable(why *gap.Explanation) *table.Table[*gap.Cause] {
 			}
 			seen[o.Figure] = true
 			t.Columns = append(t.Columns, table.Column[*gap.Cause]{
-				Title: fmt.Sprintf("then %s (%s)", figureNames[o.Figure], number.Plain(o.Measured, 3)), Kind: table.Number,
+				Title: fmt.Sprintf("then %s (%s)", sentence.Figure(o.Figure), number.Plain(o.Measured, 3)), Kind: table.Number,
 				Cell: func(c *gap.Cause) string {
 					for _, other := range c.Others {
 						if other.Figure == o.Figure {
-							return valued(other.Predicted, other.Unit)
+							return sentence.Valued(other.Predicted, other.Unit)
 						}
 					}
 					return ""
@@ -81,7 +73,7 @@ func judgement(c *gap.Cause) string {
 	case c.Contradicts:
 		return "contradicted"
 	case c.Leaves != "":
-		return "leaves " + figureNames[c.Leaves]
+		return "leaves " + sentence.Figure(c.Leaves)
 	}
 	return "possible"
 }

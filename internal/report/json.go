@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"io"
+	"slices"
 
 	"throughline/internal/result"
 	"throughline/internal/table"
@@ -80,6 +81,9 @@ type entry struct {
 
 // layout is the keys of an object in order.
 type layout []entry
+
+// and is a layout with more keys behind its own.
+func (l layout) and(more layout) layout { return slices.Concat(l, more) }
 
 // column is a key of a table of records.
 type column = table.Column[*result.Record]

@@ -27,7 +27,7 @@ var OpColumns = []table.Column[opRow]{
 	opColumn("name", result.None, "the operator", func(o *estimate.Operator) any { return o.Name }),
 	opColumn("block", result.None, "attention, mlp, draft, ends (embedding, output projection, sampling), pipeline, host or memory", func(o *estimate.Operator) any { return o.Block }),
 	opColumn("engine", result.None, "cube, vector or comm; empty where the step waits", func(o *estimate.Operator) any { return o.Peak.Engine }),
-	opColumn("shape", result.None, "m, n and k of a product (tokens, outputs, inputs); processors and message of a communication", func(o *estimate.Operator) any { return opShape(o) }),
+	opColumn("shape", result.None, "m, n and k of a product (tokens, outputs, inputs); GPUs and message of a communication", func(o *estimate.Operator) any { return opShape(o) }),
 	opColumn("dtype", result.None, "number type of the rate it computes at", func(o *estimate.Operator) any { return o.Peak.DType }),
 	opColumn("flops", result.Flop, "operations of one execution", func(o *estimate.Operator) any { return o.Flops }),
 	opColumn("bytes", result.Bytes, "what one execution reads and writes in device memory, buffers of communication included", func(o *estimate.Operator) any { return o.Bytes() }),

@@ -9,6 +9,7 @@ import (
 	"throughline/engine"
 	"throughline/internal/point"
 	"throughline/internal/result"
+	"throughline/internal/sentence"
 	"throughline/internal/table"
 	"throughline/number"
 	"throughline/op"
@@ -33,7 +34,7 @@ func share(v any, s *result.Side) string {
 	if seconds == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.3f ms %5.1f%%", seconds*1e3, 100*s.Share(seconds))
+	return fmt.Sprintf("%s %3.0f%%", number.Time(seconds, 3), 100*s.Share(seconds))
 }
 
 func stepRows(r *result.Record) []stepRow {
@@ -41,16 +42,20 @@ func stepRows(r *result.Record) []stepRow {
 	if r.Model.IsMoE() {
 		mlp = "MLP and experts"
 	}
-	rate := plainly(fixed(1))
-	gib := plainly(fixed(2))
+	rate := func(v any, _ *result.Side) string { return number.Rate(v.(float64)) }
+	gib := plainly(fixed(1))
 	return []stepRow{
-		{"step", "step(s)", result.Millis, func(v any, _ *result.Side) string { return fmt.Sprintf("%.2f ms", v) }, false},
-		{"latency", "latency_alone(s)", result.Millis, func(v any, s *result.Side) string {
-			return fmt.Sprintf("%s %.2f ms", [...]string{op.Prefill: "TTFT", op.Decode: "TPOT"}[s.Phase], v)
+		{"step", "step(s)", "", func(v any, s *result.Side) string {
+			return number.Banded(v.(float64), s.Step.Confidence.Band)
+		}, false},
+		{"latency", "latency_alone(s)", "", func(v any, s *result.Side) string {
+			return [...]string{op.Prefill: "TTFT ", op.Decode: "TPOT "}[s.Phase] + number.Time(v.(float64), 3)
 		}, false},
 		{"tokens/s", "throughput_per_instance(token/s)", "", rate, false},
-		{"tokens/s per card", "throughput_per_npu(token/s)", "", rate, false},
-		{"requests/s", "requests", "", plainly(significant(4)), false},
+		{"tokens/s per GPU", "throughput_per_npu(token/s)", "", func(v any, s *result.Side) string {
+			return number.Rate(v.(float64) * float64(s.Cards) / float64(s.Procs))
+		}, false},
+		{"requests/s", "requests", "", plainly(significant(3)), false},
 		{"sequences", "sequences", "", plainly(table.Plain), false},
 		{"watts per GPU", "step_watts", "", plainly(fixed(0)), false},
 		{"of the full clock", "step_clock(%)", "", func(v any, _ *result.Side) string { return fmt.Sprintf("%.0f%%", v) }, false},
@@ -59,13 +64,13 @@ func stepRows(r *result.Record) []stepRow {
 		{"KV cache GiB", "kv_cache_total_mem(Gib)", "", gib, false},
 		{"together GiB", "tier1_mem(Gib)", "", gib, false},
 		{"usable GiB", "usable(Gib)", "", func(v any, s *result.Side) string {
-			return fmt.Sprintf("%.2f of %s", v, number.Plain(s.System.Memory.GiB, 4))
+			return fmt.Sprintf("%s of %s", number.Plain(v.(float64), 3), number.Plain(s.System.Memory.GiB, 4))
 		}, false},
 		{"fits", "over(Gib)", "", func(v any, _ *result.Side) string {
 			if v.(float64) > 0 {
-				return fmt.Sprintf("no, %.2f GiB too much", v)
+				return fmt.Sprintf("✗ %s GiB too much", number.Plain(v.(float64), 3))
 			}
-			return "yes"
+			return "✓"
 		}, false},
 		{"attention", "share_attention(s)", "", share, true},
 		{mlp, "share_mlp(s)", "", share, false},
@@ -78,9 +83,7 @@ func stepRows(r *result.Record) []stepRow {
 		{"memory-bound", "share_memory(s)", "", share, false},
 		{"exposed communication", "share_communication(s)", "", share, false},
 		{"bound by", "bound_by", "", plainly(table.Plain), false},
-		{"confidence", "confidence", "", func(v any, s *result.Side) string {
-			return fmt.Sprintf("%s %s", v, s.Step.Confidence.Span())
-		}, false},
+		{"known by", "confidence", "", plainly(table.Plain), false},
 	}
 }
 
@@ -92,10 +95,10 @@ func (row *stepRow) text(r *result.Record, s *result.Side) string {
 	return ""
 }
 
-// WritePoint writes a point for the terminal: what clients see, and a column per step.
-func WritePoint(w io.Writer, v table.View, a *point.Answer) error {
+// Steps are the steps of a point, a column for each.
+func Steps(a *point.Answer) table.Any {
 	r := a.Record
-	t := table.Table[stepRow]{Columns: []table.Column[stepRow]{{Value: func(row stepRow) any { return row.title }}}, Line: func(_, row stepRow) bool { return row.line }}
+	t := &table.Table[stepRow]{Columns: []table.Column[stepRow]{{Value: func(row stepRow) any { return row.title }}}, Line: func(_, row stepRow) bool { return row.line }}
 	for i := range a.Phases {
 		phase := a.Phases[i].Phase
 		t.Columns = append(t.Columns, table.Column[stepRow]{
@@ -113,7 +116,12 @@ func WritePoint(w io.Writer, v table.View, a *point.Answer) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s%s\n%s", head(a, r, v), t.Render(v), limits(a, v))
+	return t
+}
+
+// WritePoint writes a point for the terminal: what clients see, and the steps.
+func WritePoint(w io.Writer, v table.View, a *point.Answer) error {
+	_, err := fmt.Fprintf(w, "%s%s\n%s", head(sentence.Point(a), a, a.Record, v), Steps(a).Render(v), limits(a, v))
 	return err
 }
 
@@ -125,17 +133,20 @@ func limits(a *point.Answer, v table.View) string {
 	var columns []table.Column[*point.Answer]
 	for _, k := range limitKeys(a) {
 		value := result.In(k.field, k.unit)
-		columns = append(columns, table.Column[*point.Answer]{Title: strings.ReplaceAll(k.key, "_", " "), Kind: table.Number, Digits: 4, Value: func(a *point.Answer) any { return value(a.Record) }})
+		columns = append(columns, table.Column[*point.Answer]{Title: spoken.Replace(k.key), Kind: table.Number, Digits: 3, Value: func(a *point.Answer) any { return value(a.Record) }})
 	}
 	return "\nUnder each power limit\n" + table.Of(columns, a.Limited).Render(v) + "\n"
 }
+
+// spoken turns keys into words.
+var spoken = strings.NewReplacer("ttft", "TTFT", "tpot", "TPOT", "_per_s_", "/s ", "gpu", "GPU", "limit_w", "limit W", "percent", "%", "_", " ")
 
 // limitKeys are those of an answer under one of several power limits: what clients see, or a step.
 func limitKeys(a *point.Answer) layout {
 	if a.Energy != nil {
 		return layout{
 			{key: "power_limit_w", field: "power_limit(W)"}, {key: "ttft_ms", field: "TTFT(s)", unit: result.Millis}, {key: "tpot_ms", field: "TPOT(s)", unit: result.Millis},
-			{key: "tokens_per_s_per_card", field: "tokens_per_card"}, {key: "watts_per_gpu", field: "watts_per_gpu"}, {key: "joules_per_output_token", field: "joules_per_output_token"},
+			{key: "tokens_per_s_per_gpu", field: "tokens_per_processor"}, {key: "watts_per_gpu", field: "watts_per_gpu"}, {key: "joules_per_output_token", field: "joules_per_output_token"},
 		}
 	}
 	of := result.Prefix(a.Phases[0].Phase)
@@ -146,8 +157,15 @@ func limitKeys(a *point.Answer) layout {
 }
 
 // head returns the first lines of a point: what was estimated, what clients see, and remarks.
-func head(a *point.Answer, r *result.Record, v table.View) string {
-	out := v.Wrap(PointTitle(a)) + "\n" + seenLine(a, r, v)
+func head(answer []string, a *point.Answer, r *result.Record, v table.View) string {
+	out := ""
+	if len(answer) > 0 {
+		out = sentence.Text(v, answer) + "\n"
+	}
+	out += v.Wrap(PointTitle(a)) + "\n" + seenLine(a, r, v)
+	for _, price := range r.Listed {
+		out += v.Wrap("price: "+price) + "\n"
+	}
 	for _, note := range engine.Notes(&a.Deployment) {
 		out += v.Wrap("note: "+note) + "\n"
 	}
@@ -200,15 +218,48 @@ func seenLine(a *point.Answer, r *result.Record, v table.View) string {
 	if a.Deployment.Engine.Name == engine.Generic.Name {
 		name = "Generic engine"
 	}
-	value := func(field string, u result.Unit) any { return result.In(field, u)(r) }
+	rate := func(field string) string {
+		v, _ := result.In(field, "")(r).(float64)
+		return number.Rate(v)
+	}
 	power := "; watts are not known"
 	if e := r.Energy; e != nil {
-		power = fmt.Sprintf("; %.0f W per GPU, %s J per output token (power %s)", e.Watts, number.Plain(e.Output, 3), e.Origin)
+		power = "; " + energyLine(e)
 	}
-	return v.Wrap(fmt.Sprintf("%s, %s: TTFT %.1f ms %s, TPOT %.2f ms %s; %.1f output tokens/s, %.1f per card, %.1f per user; %s requests/s; at most %.2f GiB",
-		name, number.Count(r.Clients, "client"), value("TTFT(s)", result.Millis), r.Trusted.TTFT.Span(),
-		value("TPOT(s)", result.Millis), r.Trusted.TPOT.Span(), value("output_throughput(token/s)", ""),
-		value("tokens_per_card", ""), value("tokens_per_user", ""), number.Plain(r.Requests, 4), value("memory(Gib)", ""))+power) + "\n"
+	cold := ""
+	if r.ColdTTFT > 0 {
+		cold = fmt.Sprintf("; TTFT of a benchmark from a cold start is %s", number.Time(r.ColdTTFT, 3))
+	}
+	return v.Wrap(fmt.Sprintf("%s, %s: %s output tokens/s, %s for each; a request takes %s; at most %s GiB",
+		name, number.Count(r.Clients, "client"), rate("output_throughput(token/s)"), rate("tokens_per_user"), number.Time(r.Latency, 3), rate("memory(Gib)"))+cold+power) + "\n" + narrower(r, v)
+}
+
+// narrower names the fact that would narrow the bands most; empty: none would.
+func narrower(r *result.Record, v table.View) string {
+	if r.Trusted == nil {
+		return ""
+	}
+	fact, known := r.Trusted.Narrower()
+	if fact == nil {
+		return ""
+	}
+	return v.Wrap(fmt.Sprintf("with %s: TTFT %s, TPOT %s", fact.Words, known.TTFT.Span(), known.TPOT.Span())) + "\n"
+}
+
+// energyLine says what the watts rest on, and what energy costs as far as prices are given.
+func energyLine(e *result.Energy) string {
+	text := "power is " + e.Origin
+	of := ""
+	if t := &e.Tariff; t.PUE > 0 {
+		of = fmt.Sprintf(" at a PUE of %s", number.Plain(t.PUE, 3))
+	}
+	if e.Tariff.PerKWh > 0 {
+		text += fmt.Sprintf(", $%s of energy per million tokens%s", number.Plain(e.Dollars(), 3), of)
+	}
+	if e.Tariff.Carbon > 0 {
+		text += fmt.Sprintf(", %s g of CO₂%s", number.Plain(e.Grams(), 3), of)
+	}
+	return text
 }
 
 // Keys of a point, of what clients see, and of a phase.
@@ -224,17 +275,25 @@ var (
 		{key: "processors", field: "num_procs"}, {key: "cards", field: "cards"}, {key: "engine", field: "engine", omit: true},
 	}
 	seenKeys = layout{
-		{key: "concurrency", field: "concurrency"}, {key: "ttft_ms", field: "TTFT(s)", unit: result.Millis}, {key: "tpot_ms", field: "TPOT(s)", unit: result.Millis},
+		{key: "concurrency", field: "concurrency"}, {key: "ttft_ms", field: "TTFT(s)", unit: result.Millis},
+		{key: "ttft_cold_ms", field: "TTFT_cold(s)", unit: result.Millis, omit: true}, {key: "tpot_ms", field: "TPOT(s)", unit: result.Millis},
 		{key: "request_latency_ms", field: "request_latency(s)", unit: result.Millis}, {key: "requests_per_s", field: "request_per_second"},
 		{key: "tokens_per_s", field: "output_throughput(token/s)"}, {key: "tokens_per_s_per_card", field: "tokens_per_card"},
 		{key: "tokens_per_s_per_user", field: "tokens_per_user"}, {key: "memory_gib", field: "memory(Gib)"},
-		{key: "watts_per_gpu", field: "watts_per_gpu", omit: true}, {key: "joules_per_output_token", field: "joules_per_output_token", omit: true},
-		{key: "joules_per_input_token", field: "joules_per_input_token", omit: true}, {key: "idle_percent", field: "idle(%)", omit: true},
-		{key: "power_limit_w", field: "power_limit(W)", omit: true}, {key: "power_origin", field: "power_origin", omit: true},
 		{key: "ttft_confidence", field: "TTFT_confidence"}, {key: "ttft_error_band_percent", field: "TTFT_error_band(%)"},
 		{key: "ttft_low_ms", field: "TTFT_low(s)", unit: result.Millis}, {key: "ttft_high_ms", field: "TTFT_high(s)", unit: result.Millis},
 		{key: "tpot_confidence", field: "TPOT_confidence"}, {key: "tpot_error_band_percent", field: "TPOT_error_band(%)"},
 		{key: "tpot_low_ms", field: "TPOT_low(s)", unit: result.Millis}, {key: "tpot_high_ms", field: "TPOT_high(s)", unit: result.Millis},
+		{key: "narrowed_by", field: "narrowed_by", omit: true}, {key: "ttft_narrowed_band_percent", field: "TTFT_narrowed_band(%)", omit: true},
+		{key: "tpot_narrowed_band_percent", field: "TPOT_narrowed_band(%)", omit: true},
+	}.and(layout{{key: "dollars_per_million_tokens", field: "dollars_per_million_tokens", omit: true}}).and(energyKeys)
+	energyKeys = layout{
+		{key: "watts_per_gpu", field: "watts_per_gpu", omit: true}, {key: "watts_per_machine", field: "watts_per_machine", omit: true},
+		{key: "joules_per_output_token", field: "joules_per_output_token", omit: true}, {key: "joules_per_input_token", field: "joules_per_input_token", omit: true},
+		{key: "output_tokens_per_joule", field: "output_tokens_per_joule", omit: true}, {key: "idle_percent", field: "idle(%)", omit: true},
+		{key: "power_limit_w", field: "power_limit(W)", omit: true}, {key: "power_origin", field: "power_origin", omit: true},
+		{key: "energy_dollars_per_million_tokens", field: "energy_dollars_per_million_tokens", omit: true},
+		{key: "grams_of_co2_per_million_tokens", field: "grams_of_CO2_per_million_tokens", omit: true},
 	}
 	phaseKeys = layout{
 		{key: "plan", field: "plan"}, {key: "batch", field: "microbatchsize"}, {key: "sequences", field: "sequences"},
@@ -255,9 +314,9 @@ var (
 )
 
 // PointJSON returns a point as one JSON object.
-func PointJSON(a *point.Answer) any { return pointOf(a) }
+func PointJSON(a *point.Answer) any { return pointOf(a, sentence.Point(a)) }
 
-func pointOf(a *point.Answer, more ...column) any {
+func pointOf(a *point.Answer, answer []string, more ...column) any {
 	r := a.Record
 	out := pointKeys.columns("")
 	if a.Phases[0].Ongoing {
@@ -269,6 +328,7 @@ func pointOf(a *point.Answer, more ...column) any {
 	if r.Served && !a.Deployment.Fitted.IsNone() {
 		out = append(out, keyValue("fitted", a.Deployment.Fitted.String()))
 	}
+	out = append(out, keyValue("answer", answer))
 	if r.Served {
 		out = append(out, keyValue("clients", object(seenKeys.columns(""), r)))
 	}

@@ -11,6 +11,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/jobfile"
 	"throughline/internal/result"
+	"throughline/internal/sentence"
 	"throughline/internal/table"
 	"throughline/number"
 	"throughline/op"
@@ -27,6 +28,7 @@ const mostBest = 20
 type Runs struct {
 	view   table.View
 	fields []*result.Field // requested; nil: the default columns
+	axes   []*result.Field // numbers of files that runs differ in
 
 	shown []*result.Record          // while there are few
 	best  map[string]*result.Record // by model and systems
@@ -210,18 +212,17 @@ var runColumns = []table.Column[runPhase]{
 		return p.is("plans", "%s")
 	}},
 	ofPlan("batch", 2, table.Count, func(p runPhase) string { return p.is("microbatchsize", "%d") }),
-	ofPlan("latency ms", 0, table.Number, func(p runPhase) string {
-		return fmt.Sprintf("%.2f", result.Of(p.side.Phase, "time_per_token(s)").In(result.Millis, p.Record))
+	ofPlan("latency", 0, table.Number, func(p runPhase) string {
+		seconds, _ := result.Of(p.side.Phase, "time_per_token(s)").Value(p.Record).(float64)
+		return number.Banded(seconds, p.side.Step.Confidence.Band)
 	}),
 	ofPlan("tokens/s", 4, table.Number, func(p runPhase) string { return p.is("throughput(token/s)", "%.0f") }),
-	ofPlan("per card", 0, table.Number, func(p runPhase) string { return p.is("throughput_per_npu(token/s)", "%.1f") }),
+	ofPlan("per GPU", 0, table.Number, func(p runPhase) string { return fmt.Sprintf("%.0f", p.side.Step.Throughput/float64(p.side.Procs)) }),
 	ofPlan("memory GiB", 6, table.Number, func(p runPhase) string {
 		return p.is("tier1_mem(Gib)", "%.1f") + " of " + number.Plain(p.side.System.Memory.GiB, 4)
 	}),
 	ofPlan("bound by", 5, table.Text, func(p runPhase) string { return p.is("bound_by", "%s") }),
-	ofPlan("confidence", 7, table.Text, func(p runPhase) string {
-		return p.is("confidence", "%s ") + p.side.Step.Confidence.Span()
-	}),
+	ofPlan("known by", 7, table.Text, func(p runPhase) string { return p.is("confidence", "%s") }),
 	{Title: "requests/s", Kind: table.Number, Rank: 2, Cell: func(p runPhase) string {
 		if !p.Complete || p.side.Phase != op.Decode {
 			return ""
@@ -233,13 +234,13 @@ var runColumns = []table.Column[runPhase]{
 // table shows a line per phase under the default columns, or under the requested ones.
 func (t *Runs) table(runs []*result.Record) *table.Table[runPhase] {
 	if t.fields == nil {
-		out := &table.Table[runPhase]{Columns: runColumns, Line: func(above, p runPhase) bool { return above.Record != p.Record }}
+		out := &table.Table[runPhase]{Columns: append(t.named(), runColumns[1:]...), Line: func(above, p runPhase) bool { return above.Record != p.Record }}
 		for _, r := range runs {
 			out.Rows = append(out.Rows, runPhase{r, r.Sides[op.Prefill]}, runPhase{r, r.Sides[op.Decode]})
 		}
 		return out
 	}
-	out := &table.Table[runPhase]{Columns: runColumns[:1:1]}
+	out := &table.Table[runPhase]{Columns: t.named()}
 	for _, f := range t.fields {
 		out.Columns = append(out.Columns, table.Column[runPhase]{Title: f.Name, Kind: table.Number, Rank: 1, Value: func(p runPhase) any { return f.Value(p.Record) }})
 	}
@@ -256,13 +257,15 @@ func (t *Runs) Write(w io.Writer) error {
 		shown = t.bests()
 	}
 	var b strings.Builder
+	b.WriteString(sentence.Text(t.view, t.Answer()))
 	if len(shown) > 0 {
+		b.WriteString("\n")
 		rows := t.table(shown)
 		fmt.Fprintln(&b, rows.Render(t.view))
 		titles, _ := rows.Shown(t.view.Width)
 		t.legend(&b, titles, shown)
 	}
-	if t.count.runs > Few {
+	if t.count.runs > Few && len(shown) > 0 {
 		fmt.Fprintln(&b, t.view.Wrap(t.summary(len(shown))))
 	}
 	for _, run := range shown {
@@ -270,6 +273,25 @@ func (t *Runs) Write(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// Differ adds the numbers of files that runs differ in.
+func (t *Runs) Differ(axes []string) {
+	for _, name := range axes {
+		t.axes = append(t.axes, result.AxisField(name))
+	}
+}
+
+// named is the columns that say which run a line is of.
+func (t *Runs) named() []table.Column[runPhase] {
+	out := runColumns[:1:1]
+	for _, f := range t.axes {
+		out = append(out, table.Column[runPhase]{Title: f.Name, Kind: table.Number, Cell: first(func(r *result.Record) string {
+			v, _ := f.Value(r).(float64)
+			return number.Plain(v, 6)
+		})})
+	}
+	return out
 }
 
 // legend names the models and systems of the runs if their columns are left out.
@@ -313,21 +335,22 @@ func (t *Runs) bests() []*result.Record {
 }
 
 func (t *Runs) summary(shown int) string {
-	s := fmt.Sprintf("%s runs, %s with a plan", grouped(t.count.runs), grouped(t.count.complete))
-	if n := t.count.parts; n > 0 {
-		s += fmt.Sprintf(", %s with a plan of one phase only", grouped(n))
-	}
-	if n := t.count.runs - t.count.complete - t.count.parts; n > 0 {
-		s += fmt.Sprintf(", %s without", grouped(n))
-	}
-	if shown == 0 {
-		return s
-	}
-	what := "shown is the run with the most requests/s per card of each model on each system"
+	what := "shown is the run with the most requests/s per GPU of each model on each system"
 	if n := len(t.best); n > shown {
-		what += fmt.Sprintf(", %d of %s", shown, grouped(n))
+		what += fmt.Sprintf(", %d of %s", shown, number.Grouped(n))
 	}
-	return s + "; " + what
+	return what
+}
+
+// Answer is the sentences that open the runs.
+func (t *Runs) Answer() []string {
+	var best *result.Record
+	for _, key := range t.order {
+		if r := t.best[key]; best == nil || rate(r) > rate(best) {
+			best = r
+		}
+	}
+	return sentence.Runs(t.count.runs, t.count.complete, t.count.parts, best)
 }
 
 // refusals explains what ruled plans out, by how much the nearest missed, and what would admit it.
@@ -347,13 +370,4 @@ func refusals(v table.View, r *result.Record) string {
 		}
 	}
 	return b.String()
-}
-
-// grouped formats an integer with commas between thousands.
-func grouped(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

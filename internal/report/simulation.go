@@ -43,6 +43,7 @@ var RequestColumns = []table.Column[*simulate.Ended]{
 // interval is a row of a timeline.
 type interval struct {
 	start, running, waiting, blocks, share float64
+	watts                                  any // of all processors; nil: not known
 	steps, tokens                          int64
 }
 
@@ -54,6 +55,7 @@ var timelineColumns = []table.Column[*interval]{
 	table.NumberColumn("kv_percent", "%.3f", func(r *interval) float64 { return r.share }),
 	table.CountColumn("steps", func(r *interval) int { return int(r.steps) }),
 	table.CountColumn("tokens", func(r *interval) int { return int(r.tokens) }),
+	{Name: "watts", Kind: table.Number, Format: "%.1f", Value: func(r *interval) any { return r.watts }},
 }
 
 // WriteTimeline writes a row for each interval.
@@ -67,7 +69,11 @@ func WriteTimeline(w io.Writer, form table.Form, r *simulate.Result) error {
 	for i := range t.Points {
 		p := &t.Points[i]
 		running, waiting, blocks := p.Means(t.Every)
-		if err := out.Add(&interval{float64(i) * t.Every, running, waiting, blocks, 100 * blocks / float64(all), p.Steps, p.Tokens}); err != nil {
+		row := &interval{float64(i) * t.Every, running, waiting, blocks, 100 * blocks / float64(all), nil, p.Steps, p.Tokens}
+		if r.Energy != nil {
+			row.watts = r.Energy.Watts(p, t.Every)
+		}
+		if err := out.Add(row); err != nil {
 			return err
 		}
 	}

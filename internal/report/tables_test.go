@@ -72,11 +72,3 @@ func TestLeftOut(t *testing.T) {
 		t.Error("nothing of an event that was left out")
 	}
 }
-
-func TestGrouped(t *testing.T) {
-	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
-		if got := grouped(n); got != want {
-			t.Errorf("%d is %s, want %s", n, got, want)
-		}
-	}
-}

@@ -2,6 +2,8 @@ package result
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 
 	"throughline/estimate"
@@ -76,6 +78,16 @@ func transfer(name string, u Unit, doc string, value func(t *estimate.Transfer) 
 	return split(name, u, doc, func(r *Record) any { return value(&r.Sides[op.Prefill].Step.KV) })
 }
 
+// aroundThroughput is an end of the band of the tokens per second and processor.
+func aroundThroughput(name, doc string, end func(tokens, band float64) float64) Field {
+	return Field{name, TokenRate, Answers, doc, func(r *Record) any {
+		if band := r.ThroughputBand(); r.Complete && band > 0 {
+			return end(r.Tokens()/float64(r.Procs), band)
+		}
+		return nil
+	}}
+}
+
 // served is a field of what clients of an engine see.
 func served(name string, u Unit, doc string, value func(r *Record) any) Field {
 	return complete(name, u, doc, func(r *Record) any {
@@ -99,7 +111,13 @@ var resultFields = []Field{
 	complete("request_per_second", Rate, "requests per second of the deployment", func(r *Record) any { return r.Requests }),
 	complete("request_per_second_per_npu", Rate, "the same per card, over all processors of the run, in cards of the decode system", func(r *Record) any { return r.Requests / float64(r.Cards) }),
 	complete("output_throughput(token/s)", TokenRate, "output tokens per second of the deployment", func(r *Record) any { return r.Tokens() }),
-	complete("TTFT(s)", Seconds, "time to the first token, KV transfer included", func(r *Record) any { return r.TTFT }),
+	complete("TTFT(s)", Seconds, "time to the first token, KV transfer included, of clients who have been at it for long", func(r *Record) any { return r.TTFT }),
+	complete("TTFT_cold(s)", Seconds, "the same of a benchmark whose clients start at once on a server that has just started; empty unless `cold` asks for it", func(r *Record) any {
+		if r.ColdTTFT == 0 {
+			return nil
+		}
+		return r.ColdTTFT
+	}),
 	complete("TPOT(s)", Seconds, "time per output token", func(r *Record) any { return r.TPOT }),
 	complete("request_latency(s)", Seconds, "time of a whole request: TTFT, and TPOT for every further token", func(r *Record) any { return r.Latency }),
 	ofInstances(op.Prefill, "request_per_second", Rate, "what all instances of the prefill can do alone", func(s *Side) any { return s.Rate() }),
@@ -153,14 +171,16 @@ var clientFields = []Field{
 	complete("tokens_per_processor", TokenRate, "output tokens per second and processor, spare ones included", func(r *Record) any { return r.Tokens() / float64(r.Procs) }),
 	complete("tokens_per_user", TokenRate, "output tokens per second that a user sees; 0 where a request has one", func(r *Record) any { return perUser(r.TPOT) }),
 	served("memory(Gib)", GiB, "what the fullest processor holds", func(r *Record) any { return gib(r.Held) }),
-	{"dollars_per_million_tokens", "$", Answers, "dollars per million output tokens, where a price is given", func(r *Record) any { return nonzero(r.DollarsPerMillion) }},
+	{"chance", None, Answers, "probability that all limits hold, by the bands of TTFT and TPOT and how far runs differ", func(r *Record) any {
+		if chance := r.Chance(); !math.IsNaN(chance) {
+			return chance
+		}
+		return nil
+	}},
+	aroundThroughput("tokens_per_processor_low", "where the band of the tokens per second and processor begins", func(tokens, band float64) float64 { return tokens / (1 + band) }),
+	aroundThroughput("tokens_per_processor_high", "where it ends", func(tokens, band float64) float64 { return tokens * (1 + band) }),
+	{"dollars_per_million_tokens", "$", Answers, "dollars per million output tokens, where a price is given or that of the system is known", func(r *Record) any { return nonzero(r.DollarsPerMillion) }},
 	{"tokens_per_joule", None, Answers, "output tokens per joule, where a power is given", func(r *Record) any { return nonzero(r.TokensPerJoule) }},
-	energy("watts_per_gpu", Watts, "watts of a processor while clients are served, on average", func(e *Energy) any { return e.Watts }),
-	energy("joules_per_output_token", Joules, "joules of all processors per output token, what its prompt and waiting take included", func(e *Energy) any { return e.Output }),
-	energy("joules_per_input_token", Joules, "joules of all processors per prompt token, in its step alone", func(e *Energy) any { return e.Input }),
-	energy("idle(%)", Percent, "share of the time in which a processor waits for its host or for work", func(e *Energy) any { return 100 * e.Idle }),
-	energy("power_limit(W)", Watts, "power limit of a processor", func(e *Energy) any { return e.Limit }),
-	energy("power_origin", None, "what the watts rest on: measured, fitted or estimated", func(e *Energy) any { return e.Origin }),
 	trusted("TTFT_confidence", None, "what the prefill steps behind TTFT rest on", func(_ *Record, c *serving.Confidence) any { return c.TTFT.Level.String() }),
 	trusted("TTFT_error_band(%)", Percent, "how much longer than predicted TTFT may be: four times in five it lies in its band", func(_ *Record, c *serving.Confidence) any { return bandOf(&c.TTFT) }),
 	trusted("TTFT_low(s)", Seconds, "where the band of TTFT begins", func(r *Record, c *serving.Confidence) any { low, _ := bandAround(&c.TTFT, r.TTFT); return low }),
@@ -169,6 +189,9 @@ var clientFields = []Field{
 	trusted("TPOT_error_band(%)", Percent, "how much longer than predicted TPOT may be: four times in five it lies in its band", func(_ *Record, c *serving.Confidence) any { return bandOf(&c.TPOT) }),
 	trusted("TPOT_low(s)", Seconds, "where the band of TPOT begins", func(r *Record, c *serving.Confidence) any { low, _ := bandAround(&c.TPOT, r.TPOT); return low }),
 	trusted("TPOT_high(s)", Seconds, "where it ends", func(r *Record, c *serving.Confidence) any { _, high := bandAround(&c.TPOT, r.TPOT); return high }),
+	narrowed("narrowed_by", None, "what would narrow the bands most if it were known: settings, version, warm servers or a measured run", func(f *estimate.Fact, _ *serving.Confidence) any { return f.Name }),
+	narrowed("TTFT_narrowed_band(%)", Percent, "the band of TTFT then", func(_ *estimate.Fact, c *serving.Confidence) any { return bandOf(&c.TTFT) }),
+	narrowed("TPOT_narrowed_band(%)", Percent, "the band of TPOT then", func(_ *estimate.Fact, c *serving.Confidence) any { return bandOf(&c.TPOT) }),
 	{"trust", None, Whole, "the weakest confidence of TTFT and TPOT, and their bands; of bare steps, that of the steps", func(r *Record) any { return r.trust() }},
 }
 
@@ -194,7 +217,7 @@ var rowFields = []Field{
 		return s.Step.Requests
 	}),
 	inRow("row_memory(Gib)", GiB, "what the fullest processor holds", func(r *Record, s *Side) any { return gib(r.rowHeld(s)) }),
-	inRow("row_fits", None, "that is no more than is usable", func(r *Record, s *Side) any { return r.rowHeld(s) <= s.Usable }),
+	inRow("row_fits", None, "that is no more than is usable", func(r *Record, s *Side) any { return r.rowFits(s) }),
 	inRow("row_bound", None, "what takes the largest share of the step", func(_ *Record, s *Side) any { return s.Bound.By }),
 	inRow("row_confidence", None, "what the time rests on", func(r *Record, s *Side) any { return r.rowTrusted(s).Level.String() }),
 	inRow("row_error_band(%)", Percent, "the band of that time: of TPOT where clients are served, else of the step", func(r *Record, s *Side) any { return bandOf(r.rowTrusted(s)) }),
@@ -225,6 +248,17 @@ func trusted(name string, u Unit, doc string, value func(r *Record, c *serving.C
 	}}
 }
 
+// narrowed is a field of the fact that would narrow the bands most.
+func narrowed(name string, u Unit, doc string, value func(*estimate.Fact, *serving.Confidence) any) Field {
+	return trusted(name, u, doc, func(_ *Record, c *serving.Confidence) any {
+		fact, known := c.Narrower()
+		if fact == nil {
+			return nil
+		}
+		return value(fact, &known)
+	})
+}
+
 // rowTrusted returns the confidence in TPOT where clients are served, otherwise in the step.
 func (r *Record) rowTrusted(s *Side) *estimate.Confidence {
 	if r.Trusted != nil {
@@ -240,6 +274,14 @@ func (r *Record) rowHeld(s *Side) float64 {
 		return r.Held
 	}
 	return s.Held
+}
+
+// rowFits compares what processors hold with what is usable there: pools have each their own.
+func (r *Record) rowFits(s *Side) bool {
+	if r.Served && !r.Shared {
+		return !slices.ContainsFunc(r.Sides[:], func(s *Side) bool { return s != nil && s.Over() > 0 })
+	}
+	return r.rowHeld(s) <= s.Usable
 }
 
 // bandOf returns a band in percent, or nil.

@@ -95,7 +95,7 @@ func field(name string) *Field {
 	return f
 }
 
-var registry = newRegistry(identityFields, modelFields, resultFields, clientFields, capacityFields, rowFields, sideFields(op.Prefill), sideFields(op.Decode), provenanceFields)
+var registry = newRegistry(identityFields, modelFields, resultFields, clientFields, energyFields, economicFields, capacityFields, rowFields, sideFields(op.Prefill), sideFields(op.Decode), provenanceFields)
 
 type fieldSet struct {
 	list   []*Field

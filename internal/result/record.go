@@ -28,10 +28,13 @@ type Record struct {
 	Mode   string // how the phases share processors
 	Hash   string // identifies all inputs of the results
 
+	Varied []Varied // numbers of files that runs differ in
+
 	Model     *model.Model
 	Settings  *model.Settings
 	Lengths   workload.Lengths
 	Limits    workload.Limits
+	Goals     Goals // limits with their statistic, where the answer tells whether they hold
 	Precision plan.Precision
 	Assume    *assume.Assumptions
 
@@ -54,8 +57,9 @@ type Record struct {
 
 	Capacity *simulate.Capacity // at a requested rate; nil: not simulated
 
-	DollarsPerMillion float64 // output tokens; 0: unknown price
-	TokensPerJoule    float64 // output tokens; 0: unknown power
+	DollarsPerMillion float64  // output tokens; 0: unknown price
+	Listed            []string // prices of systems that it rests on, with date and source; none: as given
+	TokensPerJoule    float64  // output tokens; 0: unknown power
 
 	Energy *Energy // while clients are served; nil: not asked for, or not known
 

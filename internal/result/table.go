@@ -32,8 +32,13 @@ func (r *Row) Of(record *Record) any {
 // lists optional categories to include.
 func Tables(with ...Category) []Table {
 	out := []Table{prefillTable, decodeTable, resultTable}
+	var axes []Row
+	for _, f := range axesIn(with) {
+		axes = append(axes, Row{Field: f, Label: f.Name})
+	}
 	for i := range out {
 		out[i].Rows = slices.DeleteFunc(slices.Clone(out[i].Rows), func(r Row) bool { return optionalIn(r.Category, with) })
+		out[i].Rows = slices.Concat(axes, out[i].Rows)
 	}
 	return out
 }
@@ -49,7 +54,8 @@ var (
 
 // Long returns the fields of the table with a row per run.
 func Long(with ...Category) []*Field {
-	return slices.DeleteFunc(slices.Clone(Fields()), func(f *Field) bool {
+	fields := slices.Insert(slices.Clone(Fields()), len(identityFields), axesIn(with)...)
+	return slices.DeleteFunc(fields, func(f *Field) bool {
 		return optionalIn(f.Category, with) || f.Category == Answers || f.Category == Step && !slices.Contains(longSteps, f.Name)
 	})
 }

@@ -21,7 +21,7 @@ var kinds = map[table.Kind][]string{
 	},
 	table.Text: {
 		"mode", "reason", "model_name", "assumptions", "throughline_version", "input_hash", "pd_ratio", "bottleneck", "engine", "system", "trust",
-		"system_name", "flops_type", "confidence", "plan", "plans", "bound", "bound_by", "breaks_first",
+		"system_name", "flops_type", "confidence", "plan", "plans", "bound", "bound_by", "breaks_first", "power_origin",
 	},
 	table.Flag: {"use_flash_attn", "deploy_shared_expert_for_each_npu", "fits", "holds"},
 }
@@ -52,8 +52,8 @@ func Columns(fields []*Field) []table.Column[*Record] {
 var jsonTypes = map[table.Kind]string{table.Number: "number", table.Count: "integer", table.Text: "string", table.Flag: "boolean"}
 
 // Schema is the JSON Schema of a row of the long table: all columns in order, including optional
-// ones.
-func Schema() ([]byte, error) {
+// ones, and the axes among some categories.
+func Schema(with ...Category) ([]byte, error) {
 	type column struct {
 		Description string    `json:"description"`
 		Type        [2]string `json:"type"`
@@ -79,7 +79,7 @@ func Schema() ([]byte, error) {
 	}
 	b.Truncate(b.Len() - 1)
 	b.WriteString(`,"properties":{`)
-	for i, f := range Long(OpDetails) {
+	for i, f := range Long(append(with, OpDetails)...) {
 		if i > 0 {
 			b.WriteByte(',')
 		}

@@ -11,6 +11,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/files"
 )
 
 // needed are columns without which a row says nothing that can be predicted.
@@ -22,7 +23,7 @@ func Header(name string) (header []string, exists bool, err error) {
 	if errors.Is(err, os.ErrNotExist) {
 		return Columns(), false, nil
 	} else if err != nil {
-		return nil, false, document.Unreadable(name, err)
+		return nil, false, document.Unreadable(files.Machine, name, err)
 	}
 	defer f.Close()
 	header, err = csvfile.NewReader(f, csvfile.Kept).Read()

@@ -1,17 +1,12 @@
 package runs
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
-)
 
-// EngineNames are engines under the names of what is around them.
-var EngineNames = map[string]string{
-	"dynamo-sglang": "sglang", "dynamo-trt": "trtllm", "dynamo-vllm": "vllm", "dynamo-trtllm": "trtllm",
-	"llm-d(vllm)": "vllm", "vllm-ascend": "vllm", "vllm-tpu": "vllm",
-}
+	"throughline/internal/names"
+)
 
 // An aggregate is the agg_*.json of InferenceX, with times in seconds and the measured deployment,
 // as written by utils/process_result.py of SemiAnalysisAI/InferenceX.
@@ -49,8 +44,10 @@ func aggregate(result map[string]any) (map[string]any, map[string]string) {
 	for _, column := range []string{"model", "precision", "disagg", "isl", "osl", "prefill_workers", "decode_workers"} {
 		row[column] = cells[column]
 	}
-	engine := strings.ToLower(cells["framework"])
-	row["engine"] = cmp.Or(EngineNames[engine], engine)
+	row["engine"] = strings.ToLower(cells["framework"])
+	if found, ok := names.Engine(row["engine"]); ok {
+		row["engine"] = found.Name
+	}
 	if spec := strings.ToLower(cells["spec"]); spec != "" && spec != "none" {
 		row["drafts"] = usualDrafts
 	}

@@ -8,6 +8,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"throughline/workload"
 )
 
 // figures are the columns of what clients saw, with their keys in result files of
@@ -108,16 +110,11 @@ func lengths(out map[string]string, text func(...string) string, number func(...
 	case drawn && text("random_input_len") != "" && ratio != "":
 		out["lengths"] = Spread(ratio)
 	case dataset == "sharegpt":
-		out["lengths"] = ShareGPT
+		out["lengths"] = workload.ShareGPT
 	case out["isl"] != "":
 		out["lengths"] = "fixed"
 	}
 }
-
-// ShareGPT is the length spread of that dataset, the default of SGLang's bench_serving. Prompts of
-// openchat_sharegpt4 have a median of 1730 tokens and a 90th percentile of 5696: e^(1.28·0.93)
-// times as many (Sarathi-Serve, arXiv 2403.02310, table 2).
-const ShareGPT = "lognormal:0.93"
 
 // Spread is the distribution of lengths drawn between a share of the nominal ones and all of them.
 func Spread(ratio string) string {

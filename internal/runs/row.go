@@ -10,20 +10,21 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/files"
 )
 
 // Row is one run of a file, by column. From a result file it is the last run, the one at a
 // position, or the last with a tag; from a table it is the first row or the one at a position.
-func Row(name, which string) (map[string]string, error) {
-	f, err := csvfile.Open(name)
+func Row(in *files.Door, name, which string) (map[string]string, error) {
+	f, err := csvfile.Open(in, name)
 	if err != nil {
-		return nil, document.Unreadable(name, err)
+		return nil, document.Unreadable(in, name, err)
 	}
 	defer f.Close()
 	if !IsResult(name) {
 		return tableRow(name, which, f)
 	}
-	list, err := read(name, f)
+	list, err := read(in, name, f)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/files"
 )
 
 // settings maps what is said of a deployment, by setting, to the columns that hold it.
@@ -72,16 +73,16 @@ func IsResult(name string) bool {
 const mostBytes = 256 << 20
 
 // Open opens a table of runs. Result files become one.
-func Open(name string) (io.ReadCloser, error) {
-	f, err := csvfile.Open(name)
+func Open(in *files.Door, name string) (io.ReadCloser, error) {
+	f, err := csvfile.Open(in, name)
 	if err != nil {
-		return nil, document.Unreadable(name, err)
+		return nil, document.Unreadable(in, name, err)
 	}
 	if !IsResult(name) {
 		return f, nil
 	}
 	defer f.Close()
-	list, err := read(name, f)
+	list, err := read(in, name, f)
 	if err != nil {
 		return nil, err
 	}
@@ -93,13 +94,13 @@ func Open(name string) (io.ReadCloser, error) {
 }
 
 // read is the results of a file.
-func read(name string, f io.Reader) ([]map[string]any, error) {
+func read(in *files.Door, name string, f io.Reader) ([]map[string]any, error) {
 	src, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
 	if err == nil && len(src) > mostBytes {
 		err = fmt.Errorf("has more than %d MiB", mostBytes>>20)
 	}
 	if err != nil {
-		return nil, document.Unreadable(name, err)
+		return nil, document.Unreadable(in, name, err)
 	}
 	list, err := Results(src)
 	if err != nil {

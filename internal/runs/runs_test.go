@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"throughline/internal/files"
 )
 
 func parsed(t *testing.T, text string) map[string]any {
@@ -166,7 +168,7 @@ func TestOpen(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		f, err := Open(name)
+		f, err := Open(files.Machine, name)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
@@ -179,7 +181,7 @@ func TestOpen(t *testing.T) {
 	if err := os.WriteFile(name, []byte("{\"mean_ttft_ms\":1}\nnonsense\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(name); err == nil || !strings.Contains(err.Error(), "line 2") {
+	if _, err := Open(files.Machine, name); err == nil || !strings.Contains(err.Error(), "line 2") {
 		t.Error(err)
 	}
 }

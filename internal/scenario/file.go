@@ -13,6 +13,7 @@ import (
 	"throughline/hardware"
 	"throughline/internal/catalogue"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
@@ -89,8 +90,8 @@ func (p *Pair) Split() bool {
 }
 
 // Read reads a scenario file and what it refers to. All problems are reported at once.
-func Read(name string, src []byte) (*Question, []document.Problem, error) {
-	r := reader{doc: document.Parse(name, src), beside: filepath.Dir(name)}
+func Read(in *files.Door, name string, src []byte) (*Question, []document.Problem, error) {
+	r := reader{in: in, doc: document.Parse(name, src), beside: filepath.Dir(name)}
 	f := defaults()
 	r.doc.Decode(&f)
 	q := &Question{Requests: f.Requests, Input: f.Input, Output: f.Output}
@@ -113,6 +114,7 @@ func Read(name string, src []byte) (*Question, []document.Problem, error) {
 
 // reader reads one file.
 type reader struct {
+	in     *files.Door
 	doc    *document.File
 	beside string
 	others []*document.File
@@ -123,7 +125,7 @@ func (r *reader) locate(at, ref string, set catalogue.Set) (f catalogue.File, ok
 	if ref == "" {
 		return f, false // it has a problem
 	}
-	f, err := set.Locate(ref, catalogue.Places{Beside: r.beside})
+	f, err := set.Locate(ref, catalogue.Places{In: r.in, Beside: r.beside})
 	switch {
 	case err == nil:
 		return f, true

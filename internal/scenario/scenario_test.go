@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"throughline/internal/files"
 )
 
 const gpt2 = `{"model": "gpt2", "weights": "fp32", "requests": 100, "input": 64, "output": 512, "scenarios": [
@@ -13,7 +15,7 @@ const gpt2 = `{"model": "gpt2", "weights": "fp32", "requests": 100, "input": 64,
 
 func ask(t *testing.T, text string) (*Question, []Row) {
 	t.Helper()
-	q, _, err := Read("scenario.json", []byte(text))
+	q, _, err := Read(files.Machine, "scenario.json", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +114,7 @@ func TestOther(t *testing.T) {
 			t.Errorf("%s takes %g s and waits %g, eagerly %g", fused[i].Pair.Name, fused[i].Total(), fused[i].Waiting, eager[i].Total())
 		}
 	}
-	q, _, err := Read("x", []byte(`{"model": "llama_3_70b", "requests": 1, "input": 8, "output": 8, "scenarios": [{"prefill": "A100_SXM", "decode": "A100_SXM"}]}`))
+	q, _, err := Read(files.Machine, "x", []byte(`{"model": "llama_3_70b", "requests": 1, "input": 8, "output": 8, "scenarios": [{"prefill": "A100_SXM", "decode": "A100_SXM"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +144,7 @@ func TestVerdict(t *testing.T) {
 
 // TestProblems: all at once, each with its place.
 func TestProblems(t *testing.T) {
-	_, _, err := Read("bad.json", []byte(`{"model": "gtp2", "engine": "transformer", "weights": "fp3", "requests": 0, "inputs": 4, "input": 1000, "output": 1000, "scenarios": [
+	_, _, err := Read(files.Machine, "bad.json", []byte(`{"model": "gtp2", "engine": "transformer", "weights": "fp3", "requests": 0, "inputs": 4, "input": 1000, "output": 1000, "scenarios": [
 		{"prefill": "H2000", "decode": "H200"}, {"decode": "H200"}]}`))
 	if err == nil {
 		t.Fatal("no problem")
@@ -153,7 +155,7 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%q is not said in\n%v", want, err)
 		}
 	}
-	_, _, err = Read("bad.json", []byte(`{"model": "gpt2", "weights": "fp3", "requests": 1, "input": 1000, "output": 1000, "scenarios": [
+	_, _, err = Read(files.Machine, "bad.json", []byte(`{"model": "gpt2", "weights": "fp3", "requests": 1, "input": 1000, "output": 1000, "scenarios": [
 		{"prefill": "H200", "decode": "H200", "decode_tp": 5}, {"prefill": "H200", "decode": "H200", "decode_tp": 5}, {"prefill": "H200", "decode": "Xeon_16"}]}`))
 	if err == nil {
 		t.Fatal("no problem")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"throughline/assume"
+	"throughline/internal/files"
 	"throughline/internal/jobfile"
 	"throughline/internal/result"
 	"throughline/internal/sweep"
@@ -41,7 +42,7 @@ func search(t *testing.T, preset string) (out []*result.Record) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"../../configs/reference_sample.json", "../../configs/split_and_fusion.json", calibrated} {
-		jobs, _, err := jobfile.Load(name, as)
+		jobs, _, err := jobfile.Load(files.Machine, name, as)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,5 @@
-// Package sweep runs a section of a runtime file: it searches every run and hands over the records
-// in the order of the file, holding only a window of runs.
+// Package sweep answers many questions side by side, holding only a window of them: the runs of a
+// section of a runtime file, and the points of a scan.
 package sweep
 
 import (
@@ -33,13 +33,20 @@ const window = 16
 func Run(ctx context.Context, job *jobfile.Job, o Options, emit func(*result.Record) error) error {
 	// Few runs share out the plans of each; many runs are shared out themselves.
 	workers := max(1, o.Jobs/max(1, job.Len()))
+	return inOrder(ctx, job.Len(), o.Jobs, func(ctx context.Context, i int) (*result.Record, error) {
+		return record(ctx, job, i, workers, o)
+	}, emit)
+}
+
+// inOrder does n pieces of work side by side and hands over their results in order.
+func inOrder[T any](ctx context.Context, n, jobs int, do func(ctx context.Context, i int) (T, error), emit func(T) error) error {
 	g, ctx := errgroup.WithContext(ctx)
-	started := make(chan chan *result.Record, window*o.Jobs)
-	slots := make(chan struct{}, o.Jobs)
+	started := make(chan chan T, window*jobs)
+	slots := make(chan struct{}, jobs)
 	g.Go(func() error {
 		defer close(started)
-		for i := range job.Len() {
-			done := make(chan *result.Record, 1)
+		for i := range n {
+			done := make(chan T, 1)
 			select {
 			case started <- done:
 			case <-ctx.Done():
@@ -52,7 +59,7 @@ func Run(ctx context.Context, job *jobfile.Job, o Options, emit func(*result.Rec
 			}
 			g.Go(func() error {
 				defer func() { <-slots }()
-				r, err := record(ctx, job, i, workers, o)
+				r, err := do(ctx, i)
 				if err == nil {
 					done <- r
 				}
@@ -77,18 +84,31 @@ func Run(ctx context.Context, job *jobfile.Job, o Options, emit func(*result.Rec
 	return g.Wait()
 }
 
+// newRecord is a run before its search.
+func newRecord(job *jobfile.Job, run *jobfile.Run, number int) *result.Record {
+	r := &result.Record{
+		Number: number, Mode: run.Mode, Hash: job.Hash(run), Model: run.Model, Settings: run.Settings, Lengths: run.Lengths,
+		Limits: run.Limits, Precision: run.Precision, Assume: run.Decode.Assume, Procs: run.Procs,
+	}
+	for i, v := range job.Varied(number) {
+		r.Varied = append(r.Varied, result.Varied{Name: job.Axes()[i], Value: v})
+	}
+	return r
+}
+
+func problemsOf(run *jobfile.Run) [op.PhaseCount]*search.Problem {
+	return [op.PhaseCount]*search.Problem{op.Prefill: &run.Prefill, op.Decode: &run.Decode}
+}
+
 // record searches one run and describes the result.
 func record(ctx context.Context, job *jobfile.Job, number, workers int, o Options) (*result.Record, error) {
 	run := job.At(number)
-	r := &result.Record{
-		Number: number, Mode: run.Mode, Hash: job.Hash(&run), Model: run.Model, Settings: run.Settings, Lengths: run.Lengths,
-		Limits: run.Limits, Precision: run.Precision, Assume: run.Decode.Assume, Procs: run.Procs,
-	}
+	r := newRecord(job, &run, number)
 	outcome, seen, err := searched(ctx, &run, workers, o)
 	if err != nil {
 		return nil, err
 	}
-	problems := [op.PhaseCount]*search.Problem{op.Prefill: &run.Prefill, op.Decode: &run.Decode}
+	problems := problemsOf(&run)
 	if run.Plan != nil && seen != nil { // as its engine runs it, not as the file lists candidates
 		r.Precision = seen.Deployment.Precision
 		for phase, p := range problems {
@@ -100,6 +120,7 @@ func record(ctx context.Context, job *jobfile.Job, number, workers int, o Option
 	}
 	if seen != nil {
 		r.Served, r.Engine, r.Clients, r.Held = true, seen.Deployment.Engine.Name, seen.Load.Clients, seen.Held
+		r.Energy = seen.Energy
 		r.SeenAs(seen.TTFT, seen.TPOT)
 		if o.Raw {
 			if r.Raw, err = rawdata.Of(ctx, &seen.Deployment, seen.Load, &seen.Prediction, seen.Load.Sent(o.Simulate)); err != nil {

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
 	"throughline/assume"
+	"throughline/internal/files"
 	"throughline/internal/jobfile"
 	"throughline/internal/report"
 	"throughline/internal/result"
@@ -36,7 +38,7 @@ func scan(t testing.TB, lengths, limits int) *jobfile.Job {
 		"time_limit_list": [%s], "sys_list": ["H800_IB"], "output": "out"
 	}}`, list(lengths, func(i int) string { return fmt.Sprintf("[%d, 128]", 128+i) }),
 		list(limits, func(i int) string { return fmt.Sprintf("[null, %d]", 3+i) }))
-	jobs, _, err := jobfile.Read("scan.json", []byte(src), &assume.Reference)
+	jobs, _, err := jobfile.Read(files.Machine, "scan.json", []byte(src), &assume.Reference)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,6 +142,8 @@ func TestMemoryOfLongTables(t *testing.T) {
 	case long.Mode():
 		runs, most = 1_000_000, 200<<20
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // what is kept counts, not what is left behind
+	runtime.GC()                                      // by other tests
 	job := scan(t, runs/100, 100)
 	rows := report.Formats[0].New(io.Discard)
 	terminal, err := report.NewRuns(table.View{})
@@ -151,7 +155,7 @@ func TestMemoryOfLongTables(t *testing.T) {
 		if n++; n%500 == 0 {
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
-			highest = max(highest, m.Sys)
+			highest = max(highest, m.HeapInuse+m.StackInuse)
 		}
 		terminal.Add(r)
 		return rows.Add(r)
@@ -167,7 +171,7 @@ func TestMemoryOfLongTables(t *testing.T) {
 	if err := terminal.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Count(b.String(), "\n"); lines > 10 {
+	if lines := strings.Count(b.String(), "\n"); lines > 13 { // three of them are the answer in words
 		t.Errorf("%d lines for one model on one system:\n%s", lines, &b)
 	}
 }

@@ -18,11 +18,15 @@ var kinds = map[Kind]reflect.Type{
 // hundred columns these are some megabytes.
 const groupRows = 4096
 
+// batchRows are written at once, which is faster; groups are multiples.
+const batchRows = 64
+
 // parquetWriter holds a group of rows at a time.
 type parquetWriter[T any] struct {
 	columns []Column[T]
 	out     *parquet.GenericWriter[any]
-	row     parquet.Row
+	batch   []parquet.Row // of which the first waiting are not written yet
+	waiting int
 	rows    int
 }
 
@@ -32,7 +36,11 @@ func newParquet[T any](w io.Writer, columns []Column[T], notes []Note) *parquetW
 	for _, n := range notes {
 		options = append(options, parquet.KeyValueMetadata(n.Key, n.Text))
 	}
-	return &parquetWriter[T]{columns: columns, out: parquet.NewGenericWriter[any](w, options...), row: make(parquet.Row, len(columns))}
+	out := &parquetWriter[T]{columns: columns, out: parquet.NewGenericWriter[any](w, options...), batch: make([]parquet.Row, batchRows)}
+	for i := range out.batch {
+		out.batch[i] = make(parquet.Row, len(columns))
+	}
+	return out
 }
 
 // rowType is a struct with a field per column, the only schema form that keeps their order.
@@ -56,15 +64,25 @@ func (w *parquetWriter[T]) Add(row T) error {
 		if v.IsNull() {
 			defined = 0
 		}
-		w.row[i] = v.Level(0, defined, i)
+		w.batch[w.waiting][i] = v.Level(0, defined, i)
 	}
-	if _, err := w.out.WriteRows([]parquet.Row{w.row}); err != nil {
-		return err
-	}
-	if w.rows++; w.rows%groupRows == 0 {
-		return w.out.Flush()
+	if w.waiting++; w.waiting == len(w.batch) {
+		return w.write()
 	}
 	return nil
+}
+
+// write writes the rows that wait.
+func (w *parquetWriter[T]) write() error {
+	if w.waiting == 0 {
+		return nil
+	}
+	_, err := w.out.WriteRows(w.batch[:w.waiting])
+	w.rows += w.waiting
+	if w.waiting = 0; err == nil && w.rows%groupRows == 0 {
+		return w.out.Flush()
+	}
+	return err
 }
 
 func valueOf(k Kind, v any) (parquet.Value, error) {
@@ -94,4 +112,15 @@ func valueOf(k Kind, v any) (parquet.Value, error) {
 	return parquet.Value{}, fmt.Errorf("a value %v in a column of another type", v)
 }
 
-func (w *parquetWriter[T]) Close() error { return w.out.Close() }
+func (w *parquetWriter[T]) Close() error {
+	if err := w.write(); err != nil {
+		return err
+	}
+	return w.out.Close()
+}
+
+// Note adds a text beside the table, until it is closed.
+func (w *parquetWriter[T]) Note(n Note) { w.out.SetKeyValueMetadata(n.Key, n.Text) }
+
+// Noted is a writer whose file can carry texts that are known at its end.
+type Noted interface{ Note(n Note) }

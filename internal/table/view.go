@@ -18,7 +18,15 @@ type View struct {
 	Bars Bars
 	// Markdown writes tables as such, with all columns.
 	Markdown bool
+	// Bold lets answers begin with BoldOn and end with BoldOff.
+	Bold bool
 }
+
+// Marks around bold text, for private use in Unicode: what paints a terminal translates them.
+const (
+	BoldOn  = "\ue000"
+	BoldOff = "\ue001"
+)
 
 // Wrap breaks the lines that do not fit.
 func (v View) Wrap(lines string) string {

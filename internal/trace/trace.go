@@ -36,7 +36,7 @@ func New(w io.Writer) *Writer {
 }
 
 // begin starts an event; false if the file is full, except for names of processes and threads.
-func (t *Writer) begin(ph byte, name string, pid, tid int) bool {
+func (t *Writer) begin(ph byte, name, category string, pid, tid int) bool {
 	if ph != 'M' && t.events >= MostEvents {
 		t.LeftOut++
 		return false
@@ -50,6 +50,8 @@ func (t *Writer) begin(ph byte, name string, pid, tid int) bool {
 	t.line = append(t.line, ph)
 	t.line = append(t.line, "\",\"name\":"...)
 	t.text(name)
+	t.line = append(t.line, ",\"cat\":"...) // which some readers ask of every event
+	t.text(category)
 	t.line = append(t.line, ",\"pid\":"...)
 	t.line = strconv.AppendInt(t.line, int64(pid), 10)
 	t.line = append(t.line, ",\"tid\":"...)
@@ -64,6 +66,9 @@ func (t *Writer) text(s string) {
 	}
 	t.line = append(t.line, quoted...)
 }
+
+// Shortest is the seconds of the shortest span: viewers show nanoseconds.
+const Shortest = 1e-9
 
 // nanoseconds is the resolution of viewers. Adjacent spans stay adjacent after rounding.
 func nanoseconds(seconds float64) float64 { return math.Round(seconds * 1e9) }
@@ -102,37 +107,64 @@ func (t *Writer) end(args []Arg) {
 }
 
 // Process names a process, and its place among others.
-func (t *Writer) Process(pid int, name string) {
-	t.begin('M', "process_name", pid, 0)
-	t.end([]Arg{{"name", name}})
-	t.begin('M', "process_sort_index", pid, 0)
-	t.end([]Arg{{"sort_index", pid}})
-}
+func (t *Writer) Process(pid int, name string) { t.named("process", pid, 0, name, pid) }
 
 // Thread names a thread of a process, and its place among others.
-func (t *Writer) Thread(pid, tid int, name string) {
-	t.begin('M', "thread_name", pid, tid)
-	t.end([]Arg{{"name", name}})
-	t.begin('M', "thread_sort_index", pid, tid)
-	t.end([]Arg{{"sort_index", tid}})
+func (t *Writer) Thread(pid, tid int, name string) { t.named("thread", pid, tid, name, tid) }
+
+// named writes the name of something and its place; at time 0, since some readers sort all events.
+func (t *Writer) named(what string, pid, tid int, name string, place int) {
+	for _, a := range []struct {
+		event string
+		arg   Arg
+	}{{"_name", Arg{"name", name}}, {"_sort_index", Arg{"sort_index", place}}} {
+		t.begin('M', what+a.event, "__metadata", pid, tid)
+		t.time("ts", 0)
+		t.end([]Arg{a.arg})
+	}
 }
 
-// Span is an activity of a thread. Those of one thread must follow each other or nest.
+// Span is an activity of a thread. Those of one thread must follow each other or nest; what takes
+// no nanosecond is left out.
 func (t *Writer) Span(pid, tid int, name, category string, start, end float64, args ...Arg) {
-	if !t.begin('X', name, pid, tid) {
+	from := nanoseconds(start)
+	if end-start < Shortest || !t.begin('X', name, category, pid, tid) {
 		return
 	}
-	t.line = append(t.line, ",\"cat\":"...)
-	t.text(category)
-	from := nanoseconds(start)
 	t.time("ts", from)
-	t.time("dur", max(0, nanoseconds(end)-from))
+	t.time("dur", max(1, nanoseconds(end)-from))
 	t.end(args)
+}
+
+// Mark is a place on a thread at a time.
+type Mark struct {
+	PID, TID int
+	At       float64
+}
+
+// Flow joins the spans around marks, in the order of time, by arrows.
+func (t *Writer) Flow(id int64, name string, marks ...Mark) {
+	for i, m := range marks {
+		ph := byte('t')
+		switch i {
+		case 0:
+			ph = 's'
+		case len(marks) - 1:
+			ph = 'f'
+		}
+		if !t.begin(ph, name, "flow", m.PID, m.TID) {
+			return
+		}
+		t.line = append(t.line, ",\"bp\":\"e\",\"id\":"...)
+		t.line = strconv.AppendInt(t.line, id, 10)
+		t.time("ts", nanoseconds(m.At))
+		t.end(nil)
+	}
 }
 
 // Counter is numbers that hold from a time on, drawn over each other.
 func (t *Writer) Counter(pid int, name string, at float64, values ...Arg) {
-	if !t.begin('C', name, pid, 0) {
+	if !t.begin('C', name, "counter", pid, 0) {
 		return
 	}
 	t.time("ts", nanoseconds(at))

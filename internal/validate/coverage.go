@@ -15,8 +15,9 @@ import (
 // Sample is a prediction beside what was measured.
 type Sample struct {
 	estimate.Confidence
-	Group string  // of runs that share their errors
-	Error float64 // logarithm of what was measured over what was predicted
+	Group  string  // of runs that share a bias: those of a model and an engine
+	Series string  // of runs of one deployment, which differ in their load
+	Error  float64 // logarithm of what was measured over what was predicted
 	// Doubtful: no prediction should be judged by this run.
 	Doubtful bool
 }
@@ -32,7 +33,7 @@ func (r *Report) Samples() (out []Sample) {
 		row := &r.Rows[i]
 		for _, f := range row.Figures {
 			if f.Reason == "" && f.Measured > 0 && f.Trusted != nil && f.Trusted.HasBand() {
-				out = append(out, Sample{Confidence: *f.Trusted, Group: row.Group, Error: math.Log(f.Measured / f.Predicted)})
+				out = append(out, Sample{Confidence: *f.Trusted, Group: row.Group, Series: row.Group, Error: math.Log(f.Measured / f.Predicted)})
 			}
 		}
 	}

@@ -1,11 +1,10 @@
 package validate
 
 import (
-	"cmp"
-	"strconv"
 	"strings"
 
 	"throughline/internal/benchmark"
+	"throughline/internal/names"
 )
 
 // drafted is what a row of a table of serving runs says for a comparison with and without drafts.
@@ -16,9 +15,16 @@ type drafted struct {
 }
 
 // draftedIn reads a row whose drafts are said, if only that there are none.
-func draftedIn(r benchmark.Row) drafted {
-	tpot, err := strconv.ParseFloat(cmp.Or(servingFigures[1].cell(r.Cell), r.Cell("tpot_p50")), 64)
-	if spec := r.Get("spec"); err != nil || !(tpot > 0) || spec+r.Get("drafts") == "" || spec == "unknown" {
+func draftedIn(r benchmark.Row, figures []servingFigure) drafted {
+	var tpot float64
+	for _, statistic := range []string{"mean", "p50"} {
+		for i := range figures {
+			if figures[i].of == (names.Figure{Quantity: "tpot", Statistic: statistic}) && tpot == 0 {
+				tpot = figures[i].measured(r.Cell).Measured
+			}
+		}
+	}
+	if spec := r.Get("spec"); !(tpot > 0) || spec+r.Get("drafts") == "" || spec == "unknown" {
 		return drafted{}
 	}
 	setting := []string{r.Get("concurrency"), r.Cell("lengths")}

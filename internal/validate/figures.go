@@ -4,56 +4,61 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
+	"throughline/internal/names"
 	"throughline/serving"
 	"throughline/serving/simulate"
 )
 
 // answer is what was predicted of a run.
 type answer struct {
-	closed  *serving.Prediction // in closed form; nil: not asked for
-	trusted *serving.Confidence // of it
-	record  *simulate.Record    // by the simulation; nil: not asked for
+	record  *simulate.Record
+	trusted *serving.Confidence // nil: of requests at a rate
 	output  float64             // tokens of a request on average
+	rate    float64             // requests per second; 0: as recorded
 	gpus    float64
+	endless bool // the simulation ends before the run does
+	parts   int  // that the record is one of
 }
 
-// onlySimulated is why there is no prediction where no simulation is made.
-const onlySimulated = "only a simulation predicts it"
-
-// requests is those per second.
+// requests is those per second. Of a run that goes on they are counted from the first end to the
+// last: a server that keeps up ends as many as come, one that does not as many as it can.
 func (a *answer) requests() float64 {
-	if a.closed != nil {
-		return a.closed.Requests
+	switch {
+	case a.rate > 0:
+		return a.rate
+	case a.endless:
+		return float64(a.parts) * float64(a.record.Requests) / (a.record.Duration() - a.record.E2E.Quantile(0.05))
 	}
-	return float64(a.record.Requests) / a.record.Duration()
+	return float64(a.parts) * float64(a.record.Requests) / a.record.Duration()
 }
 
 // servingFigure is a number that tables of serving runs have.
 type servingFigure struct {
 	name string
-	// columns are its names in tables, best first. The prediction goes under out, or if that is
-	// empty under the table's own name prefixed with "predicted_".
-	columns []string
+	of   names.Figure // what it is, of which the unit does not count
+	// columns hold it in a table, and how many milliseconds their units have. The prediction goes
+	// under out, or if that is empty under the table's own name prefixed with "predicted_".
+	columns []figureColumn
 	out     string
-	// simulated: the closed form does not have it.
-	simulated bool
-	brief     bool // summed up by class alone, not by group
-	of        func(*answer) float64
+	brief   bool // summed up by class alone, not by group
+	value   func(*answer) float64
+}
+
+type figureColumn struct {
+	name string
+	unit float64
 }
 
 // times are what clients measure of requests.
 var times = []struct {
-	name   string
-	prefix []string
-	record func(*simulate.Record) *simulate.Distribution
-	closed func(*serving.Prediction) float64 // nil: not in closed form
+	name, quantity string
+	record         func(*simulate.Record) *simulate.Distribution
 }{
-	{"TTFT", []string{"ttft"}, func(r *simulate.Record) *simulate.Distribution { return &r.TTFT }, func(p *serving.Prediction) float64 { return p.TTFT }},
-	{"TPOT", []string{"tpot"}, func(r *simulate.Record) *simulate.Distribution { return &r.TPOT }, func(p *serving.Prediction) float64 { return p.TPOT }},
-	{"E2E", []string{"e2el", "e2e"}, func(r *simulate.Record) *simulate.Distribution { return &r.E2E }, func(p *serving.Prediction) float64 { return p.Latency }},
-	{"ITL", []string{"itl"}, func(r *simulate.Record) *simulate.Distribution { return &r.ITL }, nil},
+	{"TTFT", "ttft", func(r *simulate.Record) *simulate.Distribution { return &r.TTFT }},
+	{"TPOT", "tpot", func(r *simulate.Record) *simulate.Distribution { return &r.TPOT }},
+	{"E2E", "e2e", func(r *simulate.Record) *simulate.Distribution { return &r.E2E }},
+	{"ITL", "itl", func(r *simulate.Record) *simulate.Distribution { return &r.ITL }},
 }
 
 // servingFigures lists mean TTFT and TPOT first, then their medians, then the rest.
@@ -62,32 +67,20 @@ var servingFigures = func() []servingFigure {
 	var out []servingFigure
 	mean := func(i int) {
 		t := times[i]
-		f := servingFigure{name: t.name, simulated: t.closed == nil, brief: i > 1, of: func(a *answer) float64 {
-			if a.closed != nil && t.closed != nil {
-				return ms * t.closed(a.closed)
-			}
+		f := servingFigure{name: t.name, of: names.Figure{Quantity: t.quantity, Statistic: "mean"}, brief: i > 1, value: func(a *answer) float64 {
 			return ms * t.record(a.record).Mean()
 		}}
-		for _, p := range t.prefix {
-			f.columns = append(f.columns, "silicon_"+p+"_ms", p+"_mean_ms", p+"_ms", p+"_mean", "mean_"+p+"_ms", p)
-		}
 		if i < 2 {
-			f.out = "predicted_" + t.prefix[0] + "_ms"
+			f.out = "predicted_" + t.quantity + "_ms"
 		}
 		out = append(out, f)
 	}
 	percentile := func(i, p int) {
 		t := times[i]
-		f := servingFigure{name: fmt.Sprintf("%s p%d", t.name, p), simulated: true, brief: i > 1 || p != 50, of: func(a *answer) float64 {
-			return ms * t.record(a.record).Quantile(float64(p)/100)
-		}}
-		for _, name := range t.prefix {
-			f.columns = append(f.columns, fmt.Sprintf("%s_p%d_ms", name, p), fmt.Sprintf("%s_p%d", name, p), fmt.Sprintf("p%d_%s_ms", p, name))
-			if p == 50 {
-				f.columns = append(f.columns, name+"_median_ms", "median_"+name+"_ms")
-			}
-		}
-		out = append(out, f)
+		out = append(out, servingFigure{name: fmt.Sprintf("%s p%d", t.name, p), of: names.Figure{Quantity: t.quantity, Statistic: fmt.Sprintf("p%d", p)},
+			brief: i > 1 || p != 50, value: func(a *answer) float64 {
+				return ms * t.record(a.record).Quantile(float64(p)/100)
+			}})
 	}
 	mean(0)
 	mean(1)
@@ -102,68 +95,74 @@ var servingFigures = func() []servingFigure {
 			percentile(i, p)
 		}
 	}
-	return append(out,
-		servingFigure{name: "requests/s", columns: []string{"req_per_s", "request_throughput"}, brief: true, of: (*answer).requests},
-		servingFigure{name: "output/s/GPU", columns: []string{"output_tput_per_gpu"}, brief: true, of: func(a *answer) float64 {
-			return a.requests() * a.output / a.gpus
-		}},
-	)
-}()
-
-// FigureColumns are the columns of measured figures.
-func FigureColumns() (out []string) {
-	for i := range servingFigures {
-		out = append(out, servingFigures[i].columns...)
+	rate := func(name, quantity, scope string, value func(*answer) float64) {
+		out = append(out, servingFigure{name: name, of: names.Figure{Quantity: quantity, Statistic: "mean", Scope: scope}, brief: true, value: value})
 	}
+	tokens := func(a *answer) float64 { return a.requests() * a.output }
+	rate("requests/s", "requests", "", (*answer).requests)
+	rate("output/s", "output_throughput", "", tokens)
+	rate("output/s/GPU", "output_throughput", "gpu", func(a *answer) float64 { return tokens(a) / a.gpus })
 	return out
-}
+}()
 
 // meanFigures are those that every answer has, whatever a table measured.
 const meanFigures = 2
 
-// presentFigures are the figures that a table with these columns has, and their columns.
+// presentFigures are the figures that a table with these columns has, and the columns of their
+// predictions.
 func presentFigures(header []string) (figures []servingFigure, columns []string) {
+	found := map[names.Figure][]figureColumn{}
+	for _, column := range header {
+		if f, ok := names.FigureOf(column); ok {
+			unit := f.Milliseconds()
+			f.Unit = ""
+			found[f] = append(found[f], figureColumn{column, unit})
+		}
+	}
 	for i, f := range servingFigures {
-		at := slices.IndexFunc(f.columns, func(c string) bool { return slices.Contains(header, c) })
-		if at < 0 && i >= meanFigures {
+		f.columns = found[f.of]
+		if len(f.columns) == 0 && i >= meanFigures {
 			continue
 		}
 		figures = append(figures, f)
-		if f.out != "" {
-			columns = append(columns, f.out)
-		} else {
-			columns = append(columns, "predicted_"+f.columns[at])
+		out := f.out
+		if out == "" && f.columns[0].unit == 1 {
+			out = "predicted_" + f.columns[0].name
+		} else if out == "" {
+			out = "predicted_" + f.of.Quantity + "_" + f.of.Statistic + "_ms"
 		}
+		columns = append(columns, out)
 	}
 	return figures, columns
 }
 
-// cell is what a row has of the figure.
-func (f *servingFigure) cell(of func(string) string) string {
-	for _, c := range f.columns {
-		if text := of(c); text != "" {
-			return text
-		}
-	}
-	return ""
+// IsFigure reports whether a column of a table of runs has a measured figure.
+func IsFigure(column string) bool {
+	f, ok := names.FigureOf(column)
+	f.Unit = ""
+	return ok && slices.ContainsFunc(servingFigures, func(s servingFigure) bool { return s.of == f })
 }
 
-// full reports whether requests of no stated number arrive together and keep servers full.
-func full(of func(string) string) bool {
-	return strings.HasPrefix(of("arrival"), "all at once") && of("num_prompts") == ""
+// measured is what a row has of the figure, in ms if it is a time.
+func (f *servingFigure) measured(of func(string) string) Figure {
+	for _, c := range f.columns {
+		if text := of(c.name); text != "" {
+			out := ifMeasured(text)
+			out.Measured *= c.unit
+			return out
+		}
+	}
+	return Figure{}
 }
 
 // unclear says why a figure is not compared with what the row has of it.
-func (f *servingFigure) unclear(of func(string) string) string {
-	flags := of("flags")
-	switch {
-	case strings.HasPrefix(f.name, "E2E") && full(of):
+func (f *servingFigure) unclear(of func(string) string, full bool) string {
+	if f.of.Quantity == "e2e" && full {
 		return "all requests arrive together, and how many there are is not said"
-	case f.name == "TTFT" && strings.Contains(flags, "mean_or_median_not_stated"):
+	}
+	if f.of == (names.Figure{Quantity: "ttft", Statistic: "mean"}) || f.of.Quantity != "ttft" {
 		// Medians of TPOT are within 1% of its means, those of TTFT are not.
-		return "flags: whether it is a mean or a median is not stated"
-	case strings.HasPrefix(f.name, "ITL") && strings.Contains(flags, "itl>2x_tpot"):
-		return "flags: time between chunks of a stream, not between tokens"
+		return names.Forbids(of("flags"), f.of.Quantity)
 	}
 	return ""
 }
@@ -176,9 +175,7 @@ func fill(row *Row, figures []servingFigure, a *answer) {
 		if f.Reason != "" || i >= meanFigures && f.Measured == 0 {
 			continue
 		}
-		if figures[i].simulated && a.record == nil {
-			f.Reason = onlySimulated
-		} else if v := figures[i].of(a); v > 0 && !math.IsInf(v, 1) {
+		if v := figures[i].value(a); v > 0 && !math.IsInf(v, 1) {
 			f.Predicted = v
 		} else {
 			f.Reason = "no request has one"

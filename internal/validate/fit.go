@@ -16,6 +16,7 @@ import (
 	"throughline/internal/fitted"
 	"throughline/internal/question"
 	"throughline/op"
+	"throughline/serving"
 )
 
 // part is one number that measured runs may correct.
@@ -37,8 +38,8 @@ var parts = []part{
 	{"first-wave", 3, func(f *deploy.Fit) *float64 { return &f.Wave }, false},
 }
 
-// The places of prefill, first-token and first-wave.
-const prefillPart, firstPart, wavePart = 1, 2, 3
+// The places of the parts.
+const decodePart, prefillPart, firstPart, wavePart = 0, 1, 2, 3
 
 // Relative noise of a measured run, from repeats that differ in settings the tables do not give.
 const (
@@ -66,11 +67,11 @@ func widthsOf(names string, free bool) Widths {
 	return out
 }
 
-// at is the fit whose parts are so many widths away from no correction.
-func (w *Widths) at(x []float64) deploy.Fit {
+// at is the fit whose parts are so many widths away from no correction, within their limits.
+func (w *Widths) at(x []float64, most Widths) deploy.Fit {
 	var f deploy.Fit
 	for i := range parts {
-		v := w[i] * x[i]
+		v := max(-most[i], min(most[i], w[i]*x[i]))
 		if parts[i].scale {
 			v = min(fitted.MostScale, max(fitted.LeastScale, math.Exp(v)))
 		}
@@ -102,7 +103,7 @@ func (p *FitPoint) with(f deploy.Fit) *servingRun {
 	run, answer := *p.run, *p.run.Answer
 	answer.Served.Fitted = f
 	f.Apply(&answer.Served.Engine)
-	run.Answer, run.seen = &answer, nil
+	run.Answer = &answer
 	return &run
 }
 
@@ -110,38 +111,28 @@ func (p *FitPoint) with(f deploy.Fit) *servingRun {
 type Fitter struct {
 	*servingPredictor
 	Widths Widths
-	whole  bool // all figures of a run are targets
-	// simulates: some figures of the table have no closed form. Means still use it, unless the
-	// first wave is corrected, which takes a mean and a median from one simulation.
-	simulates, wave bool
+	exact  bool   // corrections go as far as runs say
+	most   Widths // corrections of the runs that are fitted to
+	whole  bool   // all figures of a run are targets
 }
 
 // Predicted are the targets of a run under a fit.
 func (f *Fitter) Predicted(p *FitPoint, fit deploy.Fit) ([]float64, error) {
-	a, err := f.seen(p.with(fit))
+	a, err := f.answer(p.with(fit))
 	if err != nil {
 		return nil, err
 	}
 	var out []float64
 	for _, t := range p.Targets {
-		out = append(out, f.figures[t.figure].of(&a))
+		out = append(out, f.figures[t.figure].value(&a))
 	}
 	return out, nil
-}
-
-// seen returns only what clients see, because a fit needs hundreds of these.
-func (f *Fitter) seen(r *servingRun) (answer, error) {
-	if r.rate() > 0 || f.asked.BySimulation || f.simulates {
-		return f.answer(r, f.simulates)
-	}
-	seen, err := r.Predictor.Predict(&r.Served, r.Load)
-	return answer{closed: &seen, output: float64(r.Load.Lengths.Output), gpus: float64(r.Served.Procs())}, err
 }
 
 // residuals are the errors of the targets and the sizes of the corrections, in standard deviations.
 func (f *Fitter) residuals(points []*FitPoint, x []float64) ([]float64, error) {
 	var out []float64
-	fit := f.Widths.at(x)
+	fit := f.Widths.at(x, f.most)
 	for _, p := range points {
 		got, err := f.Predicted(p, fit)
 		if err != nil {
@@ -154,9 +145,28 @@ func (f *Fitter) residuals(points []*FitPoint, x []float64) ([]float64, error) {
 	return append(out, x...), nil
 }
 
+// limits are how far corrections may go by one run: as far as the band of its prediction. A run
+// that is further off, which no other bears out, may be faulty.
+func (f *Fitter) limits(points []*FitPoint) (out Widths) {
+	for i := range out {
+		out[i] = math.Inf(1)
+	}
+	run := points[0].run
+	t := run.Trusted
+	if f.exact || len(points) > 1 || t == nil || !t.TTFT.HasBand() || !t.TPOT.HasBand() {
+		return out
+	}
+	out[decodePart], out[prefillPart], out[firstPart] = math.Log1p(t.TPOT.Band), math.Log1p(t.TTFT.Band), t.TTFT.Band*run.Seen.TTFT
+	return out
+}
+
+// Trusted is how far the run is trusted without a fit; nil: not known.
+func (p *FitPoint) Trusted() *serving.Confidence { return p.run.Trusted }
+
 // Fit finds the most likely correction: damped Gauss-Newton steps minimize the squared errors of
 // the measurements plus the squared sizes of the corrections.
 func (f *Fitter) Fit(points []*FitPoint) (deploy.Fit, error) {
+	f.most = f.limits(points)
 	starts := [][]float64{make([]float64, len(parts))}
 	// Latencies jump once a request arrives too late for a step, and medians jump once the first
 	// requests pass them, so the search also starts beyond those jumps.
@@ -207,7 +217,7 @@ func (f *Fitter) descend(points []*FitPoint, x []float64) (deploy.Fit, float64, 
 			}
 		}
 	}
-	return f.Widths.at(x), squares(r), err
+	return f.Widths.at(x, f.most), squares(r), err
 }
 
 // slopes are how the residuals change with each part; of a part without width there are none.
@@ -344,8 +354,7 @@ func FitServing(ctx context.Context, name string, src io.Reader, q question.Ques
 	if err := checkServing(&q); err != nil {
 		return nil, err
 	}
-	f := Fitter{servingPredictor: newServingPredictor(ctx, q, Trial{}), Widths: widthsOf(q.Parts, q.Exact)}
-	f.wave = f.Widths[wavePart] > 0
+	f := Fitter{servingPredictor: newServingPredictor(ctx, q, Trial{}), Widths: widthsOf(q.Parts, q.Exact), exact: q.Exact}
 	points, err := f.points(name, src)
 	if err != nil {
 		return nil, err
@@ -391,7 +400,7 @@ func FitServing(ctx context.Context, name string, src io.Reader, q question.Ques
 
 // Against predicts other runs of the deployment with the fit: all figures that a table has of them.
 func (got *Fitted) Against(ctx context.Context, name string, src io.Reader, q question.Question) ([]FitRow, error) {
-	f := Fitter{servingPredictor: newServingPredictor(ctx, q, Trial{}), whole: true, wave: got.Fit.Wave > 0}
+	f := Fitter{servingPredictor: newServingPredictor(ctx, q, Trial{}), whole: true}
 	points, err := f.points(name, src)
 	if err != nil {
 		return nil, err
@@ -417,7 +426,7 @@ func (got *Fitted) Against(ctx context.Context, name string, src io.Reader, q qu
 	return out, nil
 }
 
-// NewFitter is one that fits means in closed form.
+// NewFitter is one that fits means.
 func NewFitter(ctx context.Context, q question.Question) *Fitter {
 	return &Fitter{servingPredictor: newServingPredictor(ctx, q, Trial{Simulated: Nothing})}
 }
@@ -466,8 +475,6 @@ func (f *Fitter) points(name string, src io.Reader) ([]*FitPoint, error) {
 	line := 1
 	check := func(header []string) error {
 		f.figures, _ = presentFigures(header)
-		f.simulates = slices.ContainsFunc(f.figures, func(s servingFigure) bool { return s.simulated && (f.whole || fits(s.name)) })
-		f.asked.BySimulation = f.asked.BySimulation || f.simulates && f.wave
 		return f.checkHeader(header)
 	}
 	_, err := predictRows(f.ctx, name, src, check, func(_ []string, cell func(string) string) Row {
@@ -508,10 +515,6 @@ func Identity(d *deploy.Deployment) string {
 // fitFigures are the targets of a fit; in each list, later names replace missing earlier ones.
 var fitFigures = [][]string{{"TTFT"}, {"TTFT p50"}, {"TPOT", "ITL"}, {"TPOT p50", "ITL p50"}}
 
-func fits(figure string) bool {
-	return slices.ContainsFunc(fitFigures, func(names []string) bool { return slices.Contains(names, figure) })
-}
-
 // point reads a run.
 func (f *Fitter) point(cell func(string) string) (*FitPoint, error) {
 	made, err := f.read(cell)
@@ -537,8 +540,8 @@ func (f *Fitter) point(cell func(string) string) (*FitPoint, error) {
 			if i < 0 {
 				continue
 			}
-			fig := ifMeasured(f.figures[i].cell(cell))
-			if why := cmp.Or(fig.Reason, f.figures[i].unclear(cell)); why != "" {
+			fig := f.figures[i].measured(cell)
+			if why := cmp.Or(fig.Reason, f.figures[i].unclear(cell, made.full)); why != "" {
 				return nil, fmt.Errorf("%s: %s", n, why)
 			}
 			if fig.Measured == 0 || strings.HasPrefix(n, "TPOT") && made.Load.Lengths.Output == 1 {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"throughline/cost"
 	"throughline/engine"
 	"throughline/estimate"
 	"throughline/internal/point"
@@ -19,7 +20,7 @@ import (
 // rank of a group) and time_ms. Model files are looked up in the working directory, then beside the
 // table. Weights, cache and communication come from base; a rank's collectives are left out.
 func Forward(ctx context.Context, name string, src io.Reader, base question.Question) (*Report, error) {
-	e := point.NewEstimator()
+	e := point.NewExaminer()
 	// What is wrong with the flags is wrong for every row.
 	base.Engine = engine.Generic.Name // a forward pass by itself
 	base.Beside = filepath.Dir(name)
@@ -50,7 +51,21 @@ func forwardTime(e *point.Estimator, p question.Question, get func(string) strin
 	if err != nil {
 		return 0, nil, strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
-	return 1e3 * (r.Estimate.StepTime - r.Shares.Communication), &r.Detail.Confidence, ""
+	return 1e3 * passTime(r), &r.Detail.Confidence, ""
+}
+
+// timedPasses is over how many passes, from a rest on, a time of a table is taken to be the mean.
+const timedPasses = 10
+
+// passTime is the seconds of a pass without collectives, as tables have it: the mean of a few.
+func passTime(r *point.Result) float64 {
+	p := r.Problem.System.Power
+	if p == nil {
+		return r.Estimate.StepTime - r.Shares.Communication
+	}
+	effort := effortOf(p, passWorks(r))
+	held := effort.Under(p, r.Problem.System.Limit())
+	return cost.AfterRest(p, timedPasses, effort.Seconds(1), held.Seconds)
 }
 
 // forwardStep is one pass of a model.

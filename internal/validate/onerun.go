@@ -48,16 +48,16 @@ func ReadRun(ctx context.Context, cells map[string]string, q question.Question) 
 	return out, nil
 }
 
-// Predict answers for another deployment, load or rate: simulated at a rate, else in closed form.
+// Predict answers for another deployment, load or rate.
 func (r *OneRun) Predict(d *deploy.Deployment, load workload.Load, rate float64) (serving.Prediction, error) {
-	if rate == 0 {
-		return r.run.Predictor.Predict(d, load)
-	}
 	run, answer := *r.run, *r.run.Answer
-	answer.Served, run.Answer, run.q.Traffic.Rate = *d, &answer, rate
-	record, err := simulated(r.ctx, &run)
+	answer.Served, answer.Load, run.Answer = *d, load, &answer
+	if rate > 0 {
+		run.q.Traffic.Rate = rate
+	}
+	record, parts, err := simulated(r.ctx, &run)
 	if err != nil {
 		return serving.Prediction{}, err
 	}
-	return serving.Prediction{TTFT: record.TTFT.Mean(), TPOT: record.TPOT.Mean(), Latency: record.E2E.Mean(), Requests: float64(record.Requests) / record.Duration()}, nil
+	return serving.Prediction{TTFT: record.TTFT.Mean(), TPOT: record.TPOT.Mean(), Latency: record.E2E.Mean(), Requests: float64(parts) * float64(record.Requests) / record.Duration()}, nil
 }

@@ -14,7 +14,6 @@ import (
 
 	"throughline/cost"
 	"throughline/engine"
-	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/hardware/kernel"
 	"throughline/internal/calibrate"
@@ -65,14 +64,17 @@ func (l *powerLoad) resting() float64 {
 
 // work is what a load takes without rests.
 func (l *powerLoad) work(p *hardware.Power, limit float64) cost.Spent {
-	efforts := make([]cost.Effort, len(l.works))
-	for i := range l.works {
-		efforts[i] = l.works[i].Effort(p)
+	effort := effortOf(p, l.works)
+	return effort.Under(p, cmp.Or(limit, p.Limit))
+}
+
+// effortOf is that of all works, one after another.
+func effortOf(p *hardware.Power, works []cost.Work) (sum cost.Effort) {
+	for i := range works {
+		effort := works[i].Effort(p)
+		sum.Add(1, &effort)
 	}
-	if limit == 0 {
-		limit = p.Limit
-	}
-	return cost.Under(p, efforts, limit)
+	return sum
 }
 
 // powerReader turns rows of a table of power into loads.
@@ -187,7 +189,7 @@ func (r *powerReader) works(get func(string) string, given map[string]string) ([
 	}
 	if row.Kind == kernel.Decode {
 		w.ThroughCores = true
-		w.Filled = min(1, row.Get("h")/row.Get("hk")/estimate.AttentionTile)
+		w.Filled = cost.TileFilled(row.Get("h") / row.Get("hk"))
 	}
 	return []cost.Work{w}, nil
 }
@@ -250,14 +252,17 @@ func (r *powerReader) pass(kind, dtype string, given map[string]string) ([]cost.
 	if err != nil {
 		return nil, err
 	}
-	works := estimate.Works(&step.Plan, step.Operators)
-	out := works[:0]
+	return passWorks(step), nil
+}
+
+// passWorks are what a forward pass does, without collectives.
+func passWorks(step *point.Result) (out []cost.Work) {
 	for i := range step.Operators {
 		if step.Operators[i].Computes() || step.Operators[i].Waits() {
-			out = append(out, works[i])
+			out = append(out, step.Works[i])
 		}
 	}
-	return out, nil
+	return out
 }
 
 // Power predicts a table of loads that ran over and over on one chip under power limits: kernels,

@@ -159,7 +159,7 @@ func powerStart(s *hardware.System, rows []powerRow) hardware.Power {
 	for i := range rows {
 		p.Limit = max(p.Limit, rows[i].limit)
 	}
-	p.Rest, p.On, p.Busy, p.Burst = 0.12*p.Limit, 0.18*p.Limit, 0.25*p.Limit, 1.4*p.Limit
+	p.Rest, p.On, p.Busy = 0.12*p.Limit, 0.18*p.Limit, 0.25*p.Limit
 	return p
 }
 
@@ -173,7 +173,6 @@ var powerTerms = []powerTerm{
 	{1, 1e4, func(p *hardware.Power) *float64 { return &p.Busy }},
 	{1, 1e4, func(p *hardware.Power) *float64 { return &p.Byte }},
 	{1, 1e4, func(p *hardware.Power) *float64 { return &p.CoreByte }},
-	{1, 1e5, func(p *hardware.Power) *float64 { return &p.Burst }},
 	{0.01, 1, func(p *hardware.Power) *float64 { return &p.Issue }},
 	{0.01, 1, func(p *hardware.Power) *float64 { return &p.Empty }},
 	{0.05, 0.95, func(p *hardware.Power) *float64 { return &p.Clock.Knee }},

@@ -16,6 +16,7 @@ import (
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/internal/document"
+	"throughline/internal/names"
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/op"
@@ -109,6 +110,7 @@ var metrics = []Metric{
 	{"decode_throughput", "decode", question.Decode, false, tokenRates, stepRate},
 	{"output_throughput", "output", "", false, tokenRates, seenBy(func(a *point.Answer) float64 { return a.Seen.Requests * float64(a.Load.Lengths.Output) })},
 	{"per_user_output_throughput", "output of a client", "", false, tokenRates[:1], seenBy(func(a *point.Answer) float64 { return float64(a.Load.Lengths.Output) / a.Seen.Latency })},
+	{"request_throughput", "requests", "", false, []metricUnit{{"requests/s", always(1)}}, seenBy(func(a *point.Answer) float64 { return a.Seen.Requests })},
 	{"request_latency", "latency", "", false, seconds, seenBy(func(a *point.Answer) float64 { return a.Seen.Latency })},
 	{"ttft", "TTFT", "", false, seconds, seenBy(func(a *point.Answer) float64 { return a.Seen.TTFT })},
 	{"tpot", "TPOT", "", false, seconds, seenBy(func(a *point.Answer) float64 { return a.Seen.TPOT })},
@@ -160,14 +162,25 @@ func heldBy(of func(*serving.Predictor, *deploy.Deployment, *deploy.Pool, worklo
 	}
 }
 
-// FindMetric is the metric of a name.
+// FindMetric is the metric of a name, or of any usual name of a mean.
 func FindMetric(name string) (*Metric, error) {
+	want := name
+	if f, ok := names.FigureOf(name); ok && f.Statistic == "mean" {
+		want = cmp.Or(usualMetrics[names.Figure{Quantity: f.Quantity, Scope: f.Scope}], usualMetrics[names.Figure{Quantity: f.Quantity}], name)
+	}
 	for i := range metrics {
-		if strings.EqualFold(metrics[i].name, name) {
+		if strings.EqualFold(metrics[i].name, name) || strings.EqualFold(metrics[i].name, want) {
 			return &metrics[i], nil
 		}
 	}
 	return &Metric{}, fmt.Errorf("metric: %s", document.NotOneOf(name, MetricNames()))
+}
+
+// usualMetrics are metrics by what their usual names mean; the unit says of how many GPUs.
+var usualMetrics = map[names.Figure]string{
+	{Quantity: "ttft"}: "ttft", {Quantity: "tpot"}: "tpot", {Quantity: "itl"}: "tpot", {Quantity: "e2e"}: "request_latency",
+	{Quantity: "output_throughput"}: "output_throughput", {Quantity: "output_throughput", Scope: "user"}: "per_user_output_throughput",
+	{Quantity: "prefill_throughput"}: "prefill_throughput", {Quantity: "decode_throughput"}: "decode_throughput", {Quantity: "requests"}: "request_throughput",
 }
 
 // MetricNames are the figures that can be predicted.

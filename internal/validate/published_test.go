@@ -146,3 +146,18 @@ func TestStarts(t *testing.T) {
 		t.Errorf("%d caches", caches)
 	}
 }
+
+// TestUsualMetrics: metrics in any usual name; percentiles, which no published figure is compared with, are none.
+func TestUsualMetrics(t *testing.T) {
+	for name, want := range map[string]string{
+		"Mean TTFT": "ttft", "avg_itl": "tpot", "E2E latency": "request_latency", "tok/s/user": "per_user_output_throughput", "Output tokens/s/GPU": "output_throughput",
+		"requests/s": "request_throughput", "ttft": "ttft", "kv_cache_tokens": "kv_cache_tokens",
+	} {
+		if m, err := FindMetric(name); err != nil || m.name != want {
+			t.Errorf("%s: %q, %v, want %s", name, m.name, err, want)
+		}
+	}
+	if m, err := FindMetric("P99 TTFT"); err == nil {
+		t.Errorf("P99 TTFT is %s", m.name)
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"throughline/deploy"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/table"
 	"throughline/serving/simulate"
@@ -263,7 +263,7 @@ func (r *RequestsReport) WriteSteps(w io.Writer) error {
 
 // readRuns reads what the chosen steps need; it skips and counts runs missing from runs.csv.
 func readRuns(dir, steps string) (runs []*engineRun, unlisted int, err error) {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+	if info, err := files.Machine.Stat(dir); err != nil || !info.IsDir() {
 		return nil, 0, fmt.Errorf("%s: is no folder; name one with runs.csv, requests.csv and steps.csv, plain or .gz", dir)
 	}
 	byName := map[string]*engineRun{}
@@ -443,12 +443,12 @@ func (c *cells) count(name string) int {
 // readTable reads a table of a folder, plain or packed, row by row.
 func readTable(dir, name string, needed []string, each func(*cells)) error {
 	file := filepath.Join(dir, name)
-	f, err := csvfile.Open(file)
+	f, err := csvfile.Open(files.Machine, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		f, err = csvfile.Open(file + ".gz")
+		f, err = csvfile.Open(files.Machine, file+".gz")
 	}
 	if err != nil {
-		return document.Unreadable(file, err)
+		return document.Unreadable(files.Machine, file, err)
 	}
 	defer f.Close()
 	r := csvfile.NewReader(f, csvfile.Kept)

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/serving/simulate"
 )
@@ -72,12 +72,12 @@ func (t *runTimer) pool(run *engineRun) (simulate.Pool, simulate.Clock, error) {
 // table is the times of the measured steps of a model.
 func (t *runTimer) table(model string) (simulate.Times, error) {
 	file := filepath.Join(t.dir, "step_times.csv")
-	f, err := csvfile.Open(file)
+	f, err := csvfile.Open(files.Machine, file)
 	if errors.Is(err, fs.ErrNotExist) {
-		f, err = csvfile.Open(file + ".gz")
+		f, err = csvfile.Open(files.Machine, file+".gz")
 	}
 	if err != nil {
-		return nil, document.Unreadable(file, err)
+		return nil, document.Unreadable(files.Machine, file, err)
 	}
 	defer f.Close()
 	rows, err := simulate.ReadTable(f, model)
@@ -98,6 +98,7 @@ func (t *runTimer) own(model string) (simulate.Times, error) {
 		model = beside
 	}
 	q := question.Default()
+	q.In = files.Machine
 	q.Model, q.System, q.Assume = model, cmp.Or(t.options.System, "H200"), cmp.Or(t.options.Assume, q.Assume)
 	q.Input, q.Output, q.GPUs = 1, 1, 1
 	l, err := q.Load()
@@ -189,6 +190,6 @@ func (s *recordedStep) work() *simulate.Work {
 }
 
 func isRegular(name string) bool {
-	info, err := os.Stat(name)
+	info, err := files.Machine.Stat(name)
 	return err == nil && info.Mode().IsRegular()
 }

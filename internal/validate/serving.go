@@ -23,6 +23,7 @@ import (
 	"throughline/model"
 	"throughline/op"
 	"throughline/serving"
+	"throughline/serving/simulate"
 	"throughline/workload"
 )
 
@@ -30,13 +31,13 @@ import (
 // sizes it needs; measured times are needed only where errors are asked for.
 var servingColumns = []string{"model", "system", "isl", "osl", "concurrency"}
 
-// Depth is what is simulated, which takes longer than the closed form.
+// Depth is which runs are predicted.
 type Depth int
 
 const (
-	Everything Depth = iota // runs at a request rate, and percentiles
-	Rates                   // runs at a request rate alone, which have no closed form
-	Nothing
+	Everything Depth = iota
+	Rates            // the same
+	Nothing          // only those of clients who wait for their answers
 )
 
 // Trial is how a laboratory predicts runs.
@@ -46,9 +47,9 @@ type Trial struct {
 	Tune func(engine string, s *deploy.Scheduling)
 }
 
-// Serving predicts mean TTFT and TPOT for every row of a table of serving runs, in closed form
-// unless q asks for the simulation, plus the other figures a row has; percentiles are simulated.
-// The system and length distribution of q override those of the rows.
+// Serving predicts mean TTFT and TPOT for every row of a table of serving runs, and the other
+// figures that a row has, by a simulation of its requests. The system and length distribution of q
+// override those of the rows.
 func Serving(ctx context.Context, name string, src io.Reader, q question.Question) (*Report, error) {
 	return Trial{}.Serving(ctx, name, src, q)
 }
@@ -76,7 +77,8 @@ func (t Trial) Serving(ctx context.Context, name string, src io.Reader, q questi
 		r.Figures = append(r.Figures, p.figures[i].name)
 		r.brief = append(r.brief, p.figures[i].brief)
 	}
-	r.Header = slices.Concat(r.Header, columns, []string{"predicted_tokens_per_s", "predicted_memory_gib", "ttft_error_band_percent", "tpot_error_band_percent", "reason"})
+	r.Header = slices.Concat(r.Header, columns, []string{"predicted_tokens_per_s", "predicted_memory_gib", "ttft_error_band_percent", "tpot_error_band_percent", "ttft_kind", "prediction_note", "reason"})
+	r.kinds = true
 	return r, nil
 }
 
@@ -107,10 +109,10 @@ func SameModel(asked, served string) error {
 func checkServing(q *question.Question) error {
 	errs := []error{q.Check(question.Serving)}
 	if q.System != "" {
-		_, err := question.Find("system", q.System, hardware.Catalogue, q.Beside)
+		_, err := question.Find("system", q.System, hardware.Catalogue, q.Places())
 		errs = append(errs, err)
 	}
-	if _, err := (workload.Lengths{Input: 1, Output: 1}).Spread(q.Distribution); err != nil {
+	if _, err := (workload.Lengths{Input: 1, Output: 1}).Spread(q.In, q.Distribution); err != nil {
 		errs = append(errs, &document.Error{Problems: []document.Problem{{Path: "lengths", Message: err.Error()}}})
 	}
 	return document.Join(errs...)
@@ -131,7 +133,7 @@ type servingPredictor struct {
 // newServingPredictor is one that has read nothing yet.
 func newServingPredictor(ctx context.Context, q question.Question, t Trial) *servingPredictor {
 	p := &servingPredictor{ctx: ctx, asked: q, base: q, depth: t.Simulated, said: map[string]string{}, estimator: point.NewEstimator()}
-	p.estimator.Tune = t.Tune
+	p.estimator.Tune, p.estimator.Rough = t.Tune, true
 	p.base.System, p.base.TP = "", 0
 	for _, word := range question.Words(q.MeasuredOn) { // what is wrong with it has been told
 		name, value, _ := strings.Cut(word, "=")
@@ -164,23 +166,22 @@ func (p *servingPredictor) row(cell func(string) string) Row {
 	run, err := p.read(cell)
 	cells := p.cells(cell)
 	get := cells.Get
-	group := []string{path.Base(get("model_path")), get("system"), cmp.Or(get("backend"), engine.Any), cmp.Or(get("precision"), "as published"), get("mode")}
+	system, _, _ := strings.Cut(cells.Cell("system"), "(")
+	group := []string{path.Base(get("model")), strings.TrimSpace(system), cmp.Or(get("engine"), engine.Any), cmp.Or(get("weights"), "as published"), get("mode")}
 	row := Row{
-		Group: strings.Join(group, " "), Class: get("mode"),
-		Label:   fmt.Sprintf("%s + %s tokens, %s clients, num_gpus %s", get("isl"), get("osl"), cmp.Or(get("concurrency"), "?"), cmp.Or(get("num_gpus"), "?")),
+		Group: strings.Join(group, " "), Class: get("mode"), Note: run.note,
+		Label:   fmt.Sprintf("%s + %s tokens, %s, num_gpus %s", get("isl"), get("osl"), loadOf(cells), cmp.Or(get("gpus"), "?")),
 		More:    []float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()},
-		drafted: draftedIn(cells),
+		drafted: draftedIn(cells, p.figures),
 	}
-	simulate := p.asked.BySimulation
 	for i := range p.figures {
-		f := ifMeasured(p.figures[i].cell(cell))
-		f.Reason = cmp.Or(f.Reason, p.figures[i].unclear(cell))
+		f := p.figures[i].measured(cell)
+		f.Reason = cmp.Or(f.Reason, p.figures[i].unclear(cell, run.full))
 		row.Figures = append(row.Figures, f)
-		simulate = simulate || p.figures[i].simulated && f.Measured > 0 && f.Reason == ""
 	}
 	var a answer
 	if err == nil {
-		a, err = p.answer(run, simulate)
+		a, err = p.answer(run)
 	}
 	if err != nil {
 		why := reasonIn(err)
@@ -191,6 +192,9 @@ func (p *servingPredictor) row(cell func(string) string) Row {
 		}
 		return row
 	}
+	d := &run.Served
+	row.Model, row.Engine, row.System = d.Model.Name, d.Engine.Name, d.Of(op.Decode).System.Name
+	row.Deployment, row.Unstated = Identity(d), d.Unstated
 	if run.guessed {
 		row.Figures[0].Reason = cmp.Or(row.Figures[0].Reason, "no concurrency; that of TPOT follows from the batch size")
 	}
@@ -198,6 +202,7 @@ func (p *servingPredictor) row(cell func(string) string) Row {
 		row.Figures[1].Reason = cmp.Or(row.Figures[1].Reason, "a request of one output token has no time per output token")
 	}
 	fill(&row, p.figures, &a)
+	row.Kind = run.kind()
 	row.More[0] = a.requests() * a.output
 	row.More[1] = run.Held / estimate.GiB
 	if t := a.trusted; t != nil {
@@ -205,6 +210,17 @@ func (p *servingPredictor) row(cell func(string) string) Row {
 		row.More[2], row.More[3] = bandPercent(&t.TTFT), bandPercent(&t.TPOT)
 	}
 	return row
+}
+
+// loadOf is the load of a row in words.
+func loadOf(r benchmark.Row) string {
+	if clients := r.Get("concurrency"); clients != "" {
+		return clients + " clients"
+	}
+	if rate := r.Get("request_rate"); rate != "" {
+		return rate + " requests/s"
+	}
+	return "? clients"
 }
 
 // reasonIn is an error as a cell.
@@ -228,9 +244,9 @@ func ifMeasured(text string) Figure {
 type servingRun struct {
 	*point.Answer
 	q       question.Question
-	guessed bool                // the concurrency is that of full batches
-	full    bool                // of requests, throughout
-	seen    *serving.Prediction // in closed form; nil: not known yet
+	guessed bool   // the concurrency is that of full batches
+	full    bool   // of requests, throughout
+	note    string // what stands in for what is not known
 }
 
 // rate is the requests per second that come by themselves; 0: clients wait for their answers.
@@ -248,8 +264,9 @@ const usualRequests = 10
 func (p *servingPredictor) read(cell func(string) string) (*servingRun, error) {
 	row := p.rows.Canonical(p.cells(cell), p.measured(cell))
 	q, err := question.OfRun(p.base, row.Cell)
-	run := &servingRun{q: q, full: full(cell)}
+	run := &servingRun{q: q, full: row.Cell("full") != "", note: row.Cell("note")}
 	errs := []error{err, SameModel(q.Model, cell(runs.ServedModel))}
+	q.Versioned = cell("backend_version")+cell("version") != ""
 	q.Nominal = cell("length_spread")+cell("lengths") == ""
 	if why := row.Cell("unpredictable"); why != "" {
 		errs = append(errs, errors.New(why))
@@ -274,11 +291,8 @@ func (p *servingPredictor) read(cell func(string) string) (*servingRun, error) {
 		q.Concurrency, q.Batch = run.Load.Clients, 0
 		run.Answer, err = serve(q)
 	}
-	if run.q = q; err != nil {
-		return run, err
-	}
-	run.seen = run.Seen
-	return run, nil
+	run.q = q
+	return run, err
 }
 
 // serve is what clients see of a run. A measured server did start, so if one request does not fit
@@ -318,36 +332,45 @@ func (p *servingPredictor) fewest(q question.Question) (*point.Answer, error) {
 	return nil, fmt.Errorf("num_gpus and tp_size are not said, and %d GPUs do not hold the weights and a request", mostUnsized)
 }
 
-// answer predicts a run in closed form if its clients wait for their answers, and by the simulation
-// if that is asked for or nothing else applies.
-func (p *servingPredictor) answer(r *servingRun, simulate bool) (answer, error) {
-	a := answer{output: float64(r.Load.Lengths.Output), gpus: float64(r.Served.Procs())}
-	// In closed form the chunks of a prompt wait for each other in a pipeline, even where those of
-	// others would fill it.
-	pipeline := r.full && r.Served.Of(op.Decode).Plan.Attention.PP > 1
-	if r.rate() == 0 && !p.asked.BySimulation && !pipeline {
-		seen := r.seen
-		if seen == nil {
-			now, err := r.Predictor.Predict(&r.Served, r.Load)
-			if err != nil {
-				return a, err
-			}
-			seen = &now
-		}
-		trusted := r.Predictor.Confidence(&r.Served, r.Load, seen)
-		a.closed, a.trusted = seen, &trusted
+// Kinds of a TTFT: of all requests of a benchmark, whose clients start at once on a server that has
+// just started, or of a server that has been serving.
+const (
+	coldTTFT   = "cold"
+	steadyTTFT = "steady"
+)
+
+// kind is that of the TTFT which the protocol of a run implies.
+func (r *servingRun) kind() string {
+	if r.rate() > 0 || r.Load.Requests == 0 {
+		return steadyTTFT
 	}
-	if a.closed == nil && p.depth == Nothing {
-		return a, errors.New(onlySimulated)
+	return coldTTFT
+}
+
+// answer predicts a run.
+func (p *servingPredictor) answer(r *servingRun) (answer, error) {
+	a := answer{output: float64(r.Load.Lengths.Output), gpus: float64(r.Served.Procs()), endless: r.endless()}
+	if r.rate() > 0 && p.depth == Nothing {
+		return a, errors.New("requests come at a rate")
 	}
 	var err error
-	if a.closed == nil || simulate && p.depth == Everything {
-		a.record, err = simulated(p.ctx, r)
+	var seen serving.Prediction
+	if r.rate() == 0 && r.kind() == steadyTTFT {
+		a.record, seen, err = simulate.NewLoops(r.Predictor).Recorded(&r.Served, r.Load)
+		a.rate = seen.Requests
+	} else {
+		a.record, a.parts, err = simulated(p.ctx, r)
 	}
-	return a, err
+	if err != nil || r.rate() > 0 {
+		return a, err
+	}
+	seen = serving.Prediction{Batch: max(1, (a.record.E2E.Mean()-a.record.TTFT.Mean())*a.requests()/float64(r.Served.Of(op.Decode).Ranks()))}
+	trusted := r.Predictor.Confidence(&r.Served, r.Load, &seen)
+	a.trusted = &trusted
+	return a, nil
 }
 
 // measured says whether a row has any of the figures of its table.
 func (p *servingPredictor) measured(cell func(string) string) bool {
-	return slices.ContainsFunc(p.figures, func(f servingFigure) bool { return f.cell(cell) != "" })
+	return slices.ContainsFunc(p.figures, func(f servingFigure) bool { return f.measured(cell) != Figure{} })
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"throughline/hardware"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/model"
 )
@@ -17,25 +18,32 @@ a,meta-llama/Llama-3.1-8B-Instruct,h100_sxm,trtllm,,agg,1024,128,8,1,8,1,1,,1,1,
 b,nvidia/DeepSeek-R1-NVFP4,b200_sxm,sglang,fp4,agg,1024,1024,16,8,16,8,1,1,1,8,,,,,,,,,,300,12
 c,deepseek-ai/DeepSeek-V3,gb200,trtllm,fp4,disagg,8192,1024,64,40,,,,,,,1,1,8,8,16,4,8,1,8,900,10
 d,Qwen/Qwen3-32B,h100_sxm,sglang,fp8,disagg,4000,1000,,16,,,,,,,5,1,1,1,48,11,1,1,1,600,22
-e,acme/Unheard-of-7B,h100_sxm,vllm,fp8,agg,1024,1024,4,1,,1,,,,,,,,,,,,,,50,5
+e,acme/Unheard-of,h100_sxm,vllm,fp8,agg,1024,1024,4,1,,1,,,,,,,,,,,,,,50,5
 f,openai/gpt-oss-120b,h200_sxm,vllm,fp4,agg,1024,1024,4,2,,2,,,2,2,,,,,,,,,,50,5
 g,openai/gpt-oss-20b,h200_sxm,vllm,fp4,agg,1024,1024,,2,,2,,,,,,,,,,,,,,50,5
-h,Qwen/Qwen3-32B,h100_sxm,lmdeploy,fp8,both,1024,1024,4,1,,1,,,,,,,,,,,,,,50,5
+h,Qwen/Qwen3-32B,h100_sxm,madeup,fp8,both,1024,1024,4,1,,1,,,,,,,,,,,,,,50,5
 i,Qwen/Qwen3-32B,h100_sxm,vllm,fp8,agg,1024,1024,4,1,,1,,,,,,,,,,,,,,,
 `
 
+// onMachine is a question that may name files.
+func onMachine() question.Question {
+	q := question.Default()
+	q.In = files.Machine
+	return q
+}
+
 func TestServing(t *testing.T) {
-	r, err := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), question.Default())
+	r, err := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), onMachine())
 	if err != nil {
 		t.Fatal(err)
 	}
 	reasons := []string{
 		"", "", "", // predicted
 		"TTFT: no concurrency; that of TPOT follows from the batch size",
-		`model: "acme/Unheard-of-7B" is no file and no built-in model; "throughline models" lists the built-in ones`,
-		"ep 2 · moe-tp 2 · moe-dp 1 = 4 do not fill the 2 processors",
+		`model: "acme/Unheard-of" is no file and no built-in model; "throughline models" lists the built-in ones`,
+		"ep 2 · moe-tp 2 · moe-dp 1 = 4 do not fill the 2 GPUs",
 		"no concurrency",
-		`engine: no engine "lmdeploy": there are sglang, vllm, trtllm; none is a generic one; mode "both" is neither agg nor disagg`,
+		`engine: no engine "madeup": there are sglang, vllm, trtllm, llamacpp; none is a generic one; mode "both" is neither agg nor disagg`,
 		"", // not measured, but predicted
 	}
 	for i := range r.Rows {
@@ -59,7 +67,7 @@ func TestServing(t *testing.T) {
 	if err := r.WriteCSV(&first); err != nil {
 		t.Fatal(err)
 	}
-	again, _ := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), question.Default())
+	again, _ := Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), onMachine())
 	_ = again.WriteCSV(&second)
 	if first.String() != second.String() {
 		t.Error("two predictions differ")
@@ -68,7 +76,7 @@ func TestServing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"predicted_ttft_ms", "predicted_tpot_ms", "predicted_tokens_per_s", "predicted_memory_gib", "ttft_error_band_percent", "tpot_error_band_percent", "reason"}; !slices.Equal(rows[0][len(rows[0])-len(want):], want) || rows[0][0] != "id" {
+	if want := []string{"predicted_ttft_ms", "predicted_tpot_ms", "predicted_tokens_per_s", "predicted_memory_gib", "ttft_error_band_percent", "tpot_error_band_percent", "ttft_kind", "prediction_note", "reason"}; !slices.Equal(rows[0][len(rows[0])-len(want):], want) || rows[0][0] != "id" {
 		t.Errorf("header %v", rows[0])
 	}
 	onA100 := question.Default()
@@ -87,7 +95,7 @@ func TestServingRefuses(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `serving.csv:1: no column "concurrency"`) {
 		t.Errorf("missing columns: %v", err)
 	}
-	_, err = Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), question.Question{System: "H20O", Distribution: "long", Assume: "magic"})
+	_, err = Serving(t.Context(), "serving.csv", strings.NewReader(servingTable), question.Question{In: files.Machine, System: "H20O", Distribution: "long", Assume: "magic"})
 	for _, want := range []string{`system: "H20O" is no file`, "lengths: ", `assume: "magic"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -152,23 +160,5 @@ Llama-3.1-70B,H100_SXM,sglang,fp8,agg,2000,100,8,1,1,900,40
 	}
 	if why := r.Reason(&r.Rows[1]); why != "" || r.Rows[1].Figures[0].Predicted <= 0 {
 		t.Errorf("measured: reason %q, TTFT of %v ms", why, r.Rows[1].Figures[0].Predicted)
-	}
-}
-
-// TestFullPipelines: offline runs are answered in closed form, but those of a pipeline by the simulation alone.
-func TestFullPipelines(t *testing.T) {
-	const table = `source,model,system,num_gpus,framework,precision,isl,osl,length_spread,arrival,concurrency,num_prompts,output_tput_per_gpu,req_per_s
-MLPerf Inference v6.0 (closed),llama3.1-405b,b200,8,trtllm,fp4,,,MLPerf dataset,all at once,,,204,2.5
-MLPerf Inference v6.0 (closed),llama3.1-405b,b300,8,trtllm,fp4,,,MLPerf dataset,all at once,,,246,3.1
-`
-	r, err := Trial{Simulated: Nothing}.Serving(t.Context(), "runs.csv", strings.NewReader(table), question.Default())
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := slices.Index(r.Figures, "output/s/GPU")
-	for i, want := range []string{onlySimulated, ""} {
-		if f := &r.Rows[i].Figures[at]; f.Reason != want || f.Predicted > 0 != (want == "") {
-			t.Errorf("row %d: %v, reason %q, want %q", i, f.Predicted, f.Reason, want)
-		}
 	}
 }

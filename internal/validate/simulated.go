@@ -13,7 +13,13 @@ const (
 	// client sends at least fewestRequests, lest the simultaneous first ones set the median.
 	mostSimulated  = 20000
 	fewestRequests = 5
+	// openSeconds are how long requests come at a rate where their number is not said: what MLPerf
+	// asks for (github.com/mlcommons/inference, loadgen/mlperf.conf, min_duration).
+	openSeconds = 600
 )
+
+// endless reports whether requests come at a rate, and no one says how many.
+func (r *servingRun) endless() bool { return r.rate() > 0 && r.q.Traffic.Requests == 0 }
 
 // traffic is the requests of a run.
 func (r *servingRun) traffic() (workload.Traffic, error) {
@@ -22,27 +28,49 @@ func (r *servingRun) traffic() (workload.Traffic, error) {
 	if t.Clients = r.Load.Clients; r.rate() > 0 {
 		t.Clients = r.q.Concurrency
 	}
-	if t.Requests == 0 {
+	if r.endless() {
+		t.Requests = int(math.Ceil(r.rate() * openSeconds))
+	} else if t.Requests == 0 {
 		per := r.Load.Requests
 		if per == 0 {
 			per = usualRequests
 		}
 		t.Requests = int(math.Round(per * float64(max(1, t.Clients))))
 	}
-	t.Requests = min(t.Requests, max(mostSimulated, fewestRequests*t.Clients))
+	t.Repeated = r.Load.Repeated
 	return t, err
 }
 
-// simulated is a run, request by request.
-func simulated(ctx context.Context, r *servingRun) (*simulate.Record, error) {
+// mostThinned is how many servers one may stand for.
+const mostThinned = 1024
+
+// thin lets one of so many parts of the servers answer a part of the requests where there are too
+// many that come at a rate, so that they come for as long; then, as of clients, the first count.
+func thin(t *workload.Traffic, o *simulate.Options) (parts int) {
+	parts = 1
+	for by := 2; by <= mostThinned && t.Clients == 0 && t.Requests > mostSimulated; {
+		if o.Thin(by) {
+			t.Rate, t.Requests, parts = t.Rate/float64(by), t.Requests/by, parts*by
+			continue
+		}
+		by++
+	}
+	t.Requests = min(t.Requests, max(mostSimulated, fewestRequests*t.Clients))
+	return parts
+}
+
+// simulated is a run, request by request, or one of so many parts of it.
+func simulated(ctx context.Context, r *servingRun) (record *simulate.Record, parts int, err error) {
 	t, err := r.traffic()
 	if err != nil {
-		return nil, err
+		return nil, 1, err
 	}
 	input, output := t.Lengths()
-	o, err := simulate.Of(&r.Served, workload.Lengths{Input: input, Output: output}, &simulate.Settings{Cold: true})
+	o, err := simulate.Of(&r.Served, workload.Lengths{Input: input, Output: output}, &simulate.Settings{Cold: r.kind() == coldTTFT})
 	if err != nil {
-		return nil, err
+		return nil, 1, err
 	}
-	return simulate.Run(ctx, o, t.Source())
+	parts = thin(&t, &o)
+	record, err = simulate.Run(ctx, o, t.Source())
+	return record, parts, err
 }

@@ -50,8 +50,12 @@ func Steps(ctx context.Context, name string, src io.Reader, base question.Questi
 	return r, err
 }
 
-// stepGroup tells prompts that follow cached tokens from those that do not.
+// stepGroup tells prompts that follow cached tokens from those that do not; a table may name groups
+// of its own.
 func stepGroup(get func(string) string) string {
+	if own := get("group"); own != "" {
+		return own + ", " + get("phase")
+	}
 	group := strings.Join([]string{path.Base(get("model")), get("chip"), get("engine"), get("parallelism"), get("phase")}, " ")
 	if get("phase") == string(question.Prefill) && get("kv_tokens_per_rank") != "0" {
 		group += " behind cached tokens"
@@ -84,27 +88,23 @@ func stepTime(e *point.Estimator, base question.Question, get func(string) strin
 
 // stepQuestion is a row as a question about a bare step. The error holds all that is wrong with it.
 func stepQuestion(q question.Question, get func(string) string) (question.Question, error) {
-	cells := benchmark.Row{Cell: func(column string) string {
-		if column == "system" {
-			column = "chip"
-		}
-		return get(column)
-	}}
+	cells := benchmark.Row{Cell: get}
 	r := reader{get: get}
 	sequences, fresh := r.atLeastOne("sequences_per_rank"), r.atLeastOne("new_tokens_per_rank")
 	gpus, ep := r.atLeastOne("gpus"), r.atLeastOne("ep")
 	cached := r.count("kv_tokens_per_rank", 0)
-	q.TP, q.DP, q.EP, q.MoETP, q.Batch = r.atLeastOne("tp"), r.atLeastOne("dp"), ep, gpus/ep, sequences
+	q.TP, q.DP, q.PP, q.EP, q.Batch = r.atLeastOne("tp"), r.atLeastOne("dp"), max(1, r.count("pp", 1)), ep, sequences
+	q.MoETP, q.GPULayers = gpus/q.PP/ep, r.count("gpu_layers", 0)
 	switch {
 	case len(r.problems) > 0:
-	case q.TP*q.DP != gpus:
-		r.note(fmt.Errorf("tp %d × dp %d are not the %d GPUs of the row; tables of steps have no pipelines", q.TP, q.DP, gpus))
-	case gpus%ep != 0:
-		r.note(fmt.Errorf("%d GPUs do not divide into ep %d", gpus, ep))
+	case q.TP*q.DP*q.PP != gpus:
+		r.note(fmt.Errorf("tp %d × dp %d × pp %d are not the %d GPUs of the row", q.TP, q.DP, q.PP, gpus))
+	case gpus/q.PP%ep != 0:
+		r.note(fmt.Errorf("%d GPUs of a stage do not divide into ep %d", gpus/q.PP, ep))
 	case fresh < sequences:
 		r.note(fmt.Errorf("%d new tokens are less than one for each of %d sequences", fresh, sequences))
 	}
-	q.Model, q.System, q.Engine = cells.Get("model_path"), cells.Get("system"), cells.Get("backend")
+	q.Model, q.System, q.Engine = cells.Get("model"), cells.Get("system"), cells.Get("engine")
 	if !strings.Contains(get("precision"), "(checkpoint)") {
 		q.Formats.Weights = cells.Weights()
 	}

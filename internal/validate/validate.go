@@ -15,7 +15,7 @@ import (
 	"throughline/estimate"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
-	"throughline/internal/runs"
+	"throughline/internal/names"
 )
 
 // Row is one measured row with its predictions.
@@ -26,8 +26,16 @@ type Row struct {
 	Cells   []string
 	Figures []Figure  // in the order of the report
 	More    []float64 // predictions that tables have no measurements of; NaN: none
+	Kind    string    // of a TTFT
 
-	drafted drafted // of serving runs
+	Note string // what stands in for what is not known
+
+	// Of serving runs that are answered: names of model, engine, system and deployment, and whether
+	// its launch settings are unknown.
+	Model, Engine, System, Deployment string
+	Unstated                          bool
+
+	drafted drafted
 }
 
 // Figure is one measured number of a row.
@@ -50,6 +58,7 @@ type Report struct {
 	Summed  bool // by class, although there is a single figure
 
 	brief []bool // by figure: summed up by class alone; nil: none
+	kinds bool   // rows have a kind and notes
 }
 
 // Summary is the errors of one figure of a group.
@@ -295,6 +304,9 @@ func (r *Report) WriteCSV(w io.Writer) error {
 			}
 			cells = append(cells, text)
 		}
+		if r.kinds {
+			cells = append(cells, row.Kind, row.Note)
+		}
 		if err := c.Write(append(cells, r.Reason(row))); err != nil {
 			return err
 		}
@@ -329,16 +341,12 @@ func predictRows(ctx context.Context, name string, src io.Reader, check func(hea
 	if err != nil {
 		return nil, err
 	}
-	known := runs.Names(header)
-	if err := check(known); err != nil {
+	columns := names.Header(header)
+	if err := check(columns.Names()); err != nil {
 		if len(header) == 1 && strings.ContainsAny(header[0], ";\t") {
 			err = fmt.Errorf("%w; columns are separated by commas", err)
 		}
 		return nil, fmt.Errorf("%s:1: %w", name, err)
-	}
-	at := map[string]int{}
-	for i, name := range slices.Backward(known) {
-		at[name] = i
 	}
 	r := &Report{Header: slices.Clone(header), Figures: []string{""}}
 	for {
@@ -358,12 +366,7 @@ func predictRows(ctx context.Context, name string, src io.Reader, check func(hea
 			return nil, fmt.Errorf("%s:%d: %d cells, the header has %d", name, c.Line(), len(cells), len(header))
 		}
 		cells = slices.Clone(cells)
-		out := row(cells, func(column string) string {
-			if i, ok := at[column]; ok {
-				return strings.TrimSpace(cells[i])
-			}
-			return "" // a column that need not be there
-		})
+		out := row(cells, columns.Of(cells))
 		out.Cells = cells
 		placeMisread(out.Figures, name, c.Line())
 		r.Rows = append(r.Rows, out)

@@ -13,6 +13,7 @@ import (
 	"throughline/hardware"
 	"throughline/hardware/kernel"
 	"throughline/internal/calibrate"
+	"throughline/internal/files"
 	"throughline/internal/measurement"
 	"throughline/internal/question"
 	"throughline/internal/test/builtin"
@@ -69,6 +70,7 @@ gemm,bf16,m=1;n=1;k=1,1,1,zero
 
 func TestForwardReasons(t *testing.T) {
 	p := question.Default()
+	p.In = files.Machine
 	p.System = "H200"
 	const csv = "kind,model,params,time_ms\ndecode,llama3-8b,b=1;s=512,5\nsleep,llama3-8b,b=1;s=1,5\ndecode,no-such-model,b=1;s=1,5\nprefill,llama3-8b,b=1,5\n"
 	r, err := Forward(t.Context(), "forward.csv", strings.NewReader(csv), p)
@@ -92,13 +94,13 @@ func TestMeasuredH200(t *testing.T) {
 		t.Skip("fits take minutes under the race detector")
 	}
 	dir := filepath.Join("..", "..", "..", "shared", "measurements", "h200")
-	table, err := measurement.ReadFile(filepath.Join(dir, "ops.csv"))
+	table, err := measurement.ReadFile(files.Machine, filepath.Join(dir, "ops.csv"))
 	if err != nil {
 		t.Skip("the measurements are not beside the project")
 	}
 	s := builtin.System(t, "H200")
 	rows, _ := calibrate.Clean(table.Rows)
-	set := kernel.Set{System: s.Name, Sustained: 0.9}
+	set := kernel.Set{System: s.Name}
 	calibrate.Classes(rows, s, &set)
 	name := filepath.Join(t.TempDir(), "measured.json")
 	if err := os.WriteFile(name, measuredFile(t, &set), 0o666); err != nil {
@@ -110,6 +112,7 @@ func TestMeasuredH200(t *testing.T) {
 	}
 	defer f.Close()
 	p := question.Default()
+	p.In = files.Machine
 	p.System = name
 	r, err := Forward(t.Context(), "forward.csv", f, p)
 	if err != nil {
@@ -140,7 +143,7 @@ func measuredFile(t *testing.T, set *kernel.Set) []byte {
 // BenchmarkCalibrated is one evaluation of a decode plan on the calibrated H200, beside BenchmarkEvaluate of package
 // estimate on plain systems.
 func BenchmarkCalibrated(b *testing.B) {
-	table, err := measurement.ReadFile(filepath.Join("..", "..", "..", "shared", "measurements", "h200", "ops.csv"))
+	table, err := measurement.ReadFile(files.Machine, filepath.Join("..", "..", "..", "shared", "measurements", "h200", "ops.csv"))
 	if err != nil {
 		b.Skip("the measurements are not beside the project")
 	}

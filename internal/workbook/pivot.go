@@ -1,6 +1,7 @@
 package workbook
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -116,6 +117,11 @@ func (w *Workbook) writePivot(sheet, title string, value func(best) float64) err
 	for _, c := range columns {
 		titles = append(titles, c)
 	}
+	if len(titles) <= mostFitted {
+		if err := fit(w.file, sheet); err != nil {
+			return err
+		}
+	}
 	s, err := w.file.NewStreamWriter(sheet)
 	if err != nil {
 		return err
@@ -152,7 +158,8 @@ func (w *Workbook) writePivot(sheet, title string, value func(best) float64) err
 			return err
 		}
 	}
-	return s.Flush()
+	all := area{sheet, pivotHead, len(titles), len(p.rows), 0}
+	return cmp.Or(all.shade(w.file, pivotKeys+1, len(titles), map[bool]string{true: more}[len(columns) > 0]), all.finish(w.file), s.Flush())
 }
 
 // shares are the titles of the charts of steps.
@@ -160,8 +167,7 @@ var shares = [op.PhaseCount]string{op.Prefill: "prefill step: where the time goe
 
 // writeCharts draws the pivots, and where the time of the first runs goes.
 func (w *Workbook) writeCharts() error {
-	landscape, once := "landscape", 1
-	if err := w.file.SetPageLayout(ChartSheet, &excelize.PageLayoutOptions{Orientation: &landscape, FitToWidth: &once}); err != nil {
+	if err := fit(w.file, ChartSheet); err != nil {
 		return err
 	}
 	rows := min(len(w.pivots.rows), mostShown)

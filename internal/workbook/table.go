@@ -1,6 +1,7 @@
 package workbook
 
 import (
+	"cmp"
 	"io"
 
 	"github.com/xuri/excelize/v2"
@@ -8,15 +9,21 @@ import (
 	"throughline/internal/table"
 )
 
-// WriteTable writes a workbook of one sheet, with frozen columns.
-func WriteTable[T any](out io.Writer, name string, frozen int, t *table.Table[T]) error {
-	w := &Workbook{file: excelize.NewFile()}
+// WriteTable writes a workbook of the answer in sentences and a table with frozen columns.
+func WriteTable[T any](out io.Writer, answer []string, name string, frozen int, t *table.Table[T]) error {
+	w := &Workbook{Answer: answer, file: excelize.NewFile()}
 	defer w.Close()
-	if err := w.file.SetSheetName("Sheet1", name); err != nil {
+	if err := w.file.SetSheetName("Sheet1", AnswerSheet); err != nil {
+		return err
+	}
+	if _, err := w.file.NewSheet(name); err != nil {
 		return err
 	}
 	var err error
 	if w.header, err = headerStyle(w.file); err != nil {
+		return err
+	}
+	if err := w.writeAnswer(); err != nil {
 		return err
 	}
 	s, err := newSheet(w, name, frozen, t.Columns)
@@ -37,8 +44,10 @@ func WriteTable[T any](out io.Writer, name string, frozen int, t *table.Table[T]
 // sheet is written row by row.
 type sheet[T any] struct {
 	*excelize.StreamWriter
+	file    *excelize.File
 	columns []table.Column[T]
 	rows    int
+	frozen  int
 	cells   []any
 }
 
@@ -48,7 +57,7 @@ func newSheet[T any](w *Workbook, name string, frozen int, columns []table.Colum
 		titles = append(titles, withUnit(columns[i].Name, columns[i].Unit))
 	}
 	s, err := w.stream(name, frozen, 18, titles)
-	return &sheet[T]{StreamWriter: s, columns: columns}, err
+	return &sheet[T]{StreamWriter: s, file: w.file, columns: columns, frozen: frozen}, err
 }
 
 func (s *sheet[T]) Add(row T) error {
@@ -60,4 +69,12 @@ func (s *sheet[T]) Add(row T) error {
 	return s.SetRow(rowName(1+s.rows), s.cells)
 }
 
-func (s *sheet[T]) Close() error { return s.Flush() }
+func (s *sheet[T]) Close() error {
+	all := area{s.Sheet, 1, len(s.columns), s.rows, s.frozen}
+	for i := range s.columns {
+		if err := all.shade(s.file, 1+i, 1+i, shades[s.columns[i].Name]); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(all.finish(s.file), s.Flush())
+}

@@ -18,6 +18,7 @@ import (
 
 // Names of the sheets.
 const (
+	AnswerSheet = "answer"
 	WholeSheet  = "整机 whole machine"
 	CardSheet   = "单卡 per card"
 	ChartSheet  = "charts"
@@ -37,8 +38,12 @@ const (
 
 // Workbook collects runs.
 type Workbook struct {
+	// Answer is the sentences of the first sheet.
+	Answer []string
+
 	file   *excelize.File
-	header int // style
+	header int              // style
+	shown  []*result.Record // in the first sheet
 
 	fields []*result.Field
 	long   *sheet[*result.Record]
@@ -56,7 +61,7 @@ type Workbook struct {
 // New is an empty workbook; with lists optional categories to include.
 func New(with ...result.Category) (*Workbook, error) {
 	w := &Workbook{file: excelize.NewFile(), fields: result.Long(with...), tables: result.Tables(with...), with: with}
-	for i, name := range []string{WholeSheet, CardSheet, ChartSheet, WideSheet, LongSheet, RawSheet, FieldsSheet} {
+	for i, name := range []string{AnswerSheet, WholeSheet, CardSheet, ChartSheet, WideSheet, LongSheet, RawSheet, FieldsSheet} {
 		if i == 0 {
 			if err := w.file.SetSheetName("Sheet1", name); err != nil {
 				return nil, err
@@ -80,8 +85,10 @@ func New(with ...result.Category) (*Workbook, error) {
 }
 
 func headerStyle(f *excelize.File) (int, error) {
-	return f.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}, Fill: excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"DDE6F0"}}})
+	return f.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}, Fill: headerFill})
 }
+
+var headerFill = excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"DDE6F0"}}
 
 func withUnit(name, unit string) string {
 	if unit == "" {
@@ -92,6 +99,11 @@ func withUnit(name, unit string) string {
 
 // stream starts a sheet that is written row by row, with a header and frozen columns.
 func (w *Workbook) stream(sheet string, frozen int, width float64, titles []any) (*excelize.StreamWriter, error) {
+	if len(titles) <= mostFitted {
+		if err := fit(w.file, sheet); err != nil {
+			return nil, err
+		}
+	}
 	s, err := w.file.NewStreamWriter(sheet)
 	if err != nil {
 		return nil, err
@@ -133,6 +145,9 @@ func (w *Workbook) Add(r *result.Record) error {
 		return fmt.Errorf("a workbook has room for %d runs", MostRuns)
 	}
 	w.runs++
+	if len(w.shown) < mostAnswered {
+		w.shown = append(w.shown, r)
+	}
 	if err := w.long.Add(r); err != nil {
 		return err
 	}
@@ -180,7 +195,7 @@ func rawOf(r *result.Record) rawdata.Row {
 
 // Write completes the workbook and writes it.
 func (w *Workbook) Write(out io.Writer) error {
-	for _, finish := range []func() error{w.long.Close, w.raw.Close, w.writeWide, w.writeFields, w.writePivots, w.writeCharts} {
+	for _, finish := range []func() error{w.writeAnswer, w.long.Close, w.raw.Close, w.writeWide, w.writeFields, w.writePivots, w.writeCharts} {
 		if err := finish(); err != nil {
 			return err
 		}
@@ -223,7 +238,8 @@ func (w *Workbook) writeWide() error {
 			return err
 		}
 	}
-	return s.Flush()
+	table := area{WideSheet, 1, len(titles), i, 4}
+	return cmp.Or(table.finish(w.file), s.Flush())
 }
 
 // writeFields documents the columns.
@@ -246,5 +262,6 @@ func (w *Workbook) writeFields() error {
 	for _, c := range rawdata.Columns {
 		add(RawSheet, c.Name, "", c.Unit, "", c.Doc)
 	}
-	return cmp.Or(err, s.Flush())
+	table := area{FieldsSheet, 1, 6, row - 1, 2}
+	return cmp.Or(err, table.finish(w.file), s.Flush())
 }

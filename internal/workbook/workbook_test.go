@@ -5,22 +5,25 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/xuri/excelize/v2"
 
 	"throughline/assume"
+	"throughline/internal/files"
 	"throughline/internal/jobfile"
 	"throughline/internal/rawdata"
 	"throughline/internal/result"
 	"throughline/internal/sweep"
 	"throughline/internal/workbook"
+	"throughline/op"
 )
 
 // records are the runs of the sample of the reference tool.
 func records(t *testing.T) (out []*result.Record) {
 	t.Helper()
-	jobs, _, err := jobfile.Load("../../configs/reference_sample.json", &assume.Reference)
+	jobs, _, err := jobfile.Load(files.Machine, "../../configs/reference_sample.json", &assume.Reference)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +91,57 @@ func TestWorkbook(t *testing.T) {
 	at := slices.IndexFunc(rawdata.Columns, func(c rawdata.Column) bool { return c.Name == "TPOT" })
 	name, _ := excelize.CoordinatesToCellName(1+at, 2)
 	checkCell(t, f, workbook.RawSheet, name, 1e3*runs[0].TPOT)
+}
+
+// TestSheetsForReaders: every table has filters and a header on each page that is printed, and
+// throughput and latency are coloured.
+func TestSheetsForReaders(t *testing.T) {
+	runs := records(t)
+	f, err := excelize.OpenReader(bytes.NewReader(written(t, runs)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	said := map[string]string{}
+	for _, d := range f.GetDefinedName() {
+		said[d.Scope+" "+d.Name] = d.RefersTo
+	}
+	systems := map[string]bool{}
+	for _, r := range runs {
+		systems[r.Sides[op.Decode].System.Name+strconv.Itoa(r.Procs)] = true
+	}
+	last, _ := excelize.CoordinatesToCellName(5+len(systems), 5, true)
+	if got, want := said[workbook.WholeSheet+" _xlnm._FilterDatabase"], "'"+workbook.WholeSheet+"'!$A$3:"+last; got != want {
+		t.Errorf("filters of %s, want %s", got, want)
+	}
+	for sheet, want := range map[string]struct {
+		titles string
+		shades int
+		fits   bool
+	}{
+		workbook.AnswerSheet: {"$2:$2", 4, true}, workbook.WholeSheet: {"$3:$3", 1, true}, workbook.CardSheet: {"$3:$3", 1, true},
+		workbook.WideSheet: {"$1:$1", 0, true}, workbook.LongSheet: {"$1:$1", 4, false}, workbook.RawSheet: {"$1:$1", 3, false}, workbook.FieldsSheet: {"$1:$1", 0, true},
+	} {
+		for _, name := range []string{"_xlnm._FilterDatabase", "_xlnm.Print_Area"} {
+			if said[sheet+" "+name] == "" {
+				t.Errorf("%s has no %s", sheet, name)
+			}
+		}
+		if got := said[sheet+" _xlnm.Print_Titles"]; !strings.HasSuffix(got, "'"+sheet+"'!"+want.titles) {
+			t.Errorf("%s repeats %s, want %s", sheet, got, want.titles)
+		}
+		rules, err := f.GetConditionalFormats(sheet)
+		if err != nil || len(rules) != want.shades {
+			t.Errorf("%s: %d columns are coloured, want %d: %v, %v", sheet, len(rules), want.shades, rules, err)
+		}
+		props, err := f.GetSheetProps(sheet)
+		if err != nil || (props.FitToPage != nil && *props.FitToPage) != want.fits {
+			t.Errorf("%s: fits the width of a page: %v, want %v", sheet, props.FitToPage, want.fits)
+		}
+		if layout, err := f.GetPageLayout(sheet); want.fits && (err != nil || layout.FitToHeight == nil || *layout.FitToHeight != 0) {
+			t.Errorf("%s: all rows are squeezed onto a page: %v", sheet, err)
+		}
+	}
 }
 
 // checkCell compares a cell with a value.

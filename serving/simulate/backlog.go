@@ -29,11 +29,7 @@ func (b *backlog) add(at int32, time float64, all *jobs) {
 	for _, f := range []float64{time, j.Arrival} {
 		p = binary.AppendUvarint(p, bits.ReverseBytes64(math.Float64bits(f)))
 	}
-	burst := 0
-	if j.Burst {
-		burst = 1
-	}
-	for _, n := range []int{int(j.id), j.Input, j.Output, j.HashTokens, j.Shared, j.Client, burst, len(j.Hashes)} {
+	for _, n := range []int{int(j.id), j.Input, j.Output, j.HashTokens, j.Shared, j.Client, j.Request.Cached, len(j.Hashes)} {
 		p = binary.AppendVarint(p, int64(n))
 	}
 	p = binary.AppendUvarint(p, j.Chain)
@@ -64,7 +60,7 @@ func (b *backlog) take(all *jobs) entered {
 	e, r := entered{time: real()}, workload.Request{Arrival: real()}
 	id := number()
 	r.Input, r.Output, r.HashTokens, r.Shared, r.Client = number(), number(), number(), number(), number()
-	r.Burst = number() == 1
+	r.Cached = number()
 	hashes := number()
 	r.Chain = natural()
 	if hashes > 0 {

@@ -45,7 +45,7 @@ func TestBacklogKeepsAll(t *testing.T) {
 		var times []float64
 		b := backlog{}
 		for i := range rapid.IntRange(1, 2000).Draw(t, "requests") {
-			r := workload.Request{Arrival: rapid.Float64Range(0, 1e9).Draw(t, "arrival"), Input: number.Draw(t, "input"), Output: 5, Client: i, Burst: i%2 == 0, HashTokens: 16,
+			r := workload.Request{Arrival: rapid.Float64Range(0, 1e9).Draw(t, "arrival"), Input: number.Draw(t, "input"), Output: 5, Client: i, Cached: i % 3, HashTokens: 16,
 				Chain: rapid.Uint64().Draw(t, "chain"), Shared: i, Hashes: rapid.SliceOfN(rapid.Uint64(), 1, 4).Draw(t, "hashes")}
 			want, times = append(want, r), append(times, float64(i)/3)
 			b.add(all.add(r, int64(i)), times[i], &all)

@@ -9,6 +9,7 @@ import (
 	"throughline/engine"
 	"throughline/internal/question"
 	"throughline/plan"
+	"throughline/serving"
 	"throughline/serving/simulate"
 	"throughline/workload"
 )
@@ -80,6 +81,22 @@ func BenchmarkMany(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/requests, "ns/request")
+}
+
+// BenchmarkSteady: what 1,589 clients of DeepSeek-V3 on two pools of 16 H200 see.
+func BenchmarkSteady(b *testing.B) {
+	p := dense(1, 16)
+	p.Experts = plan.ExpertSplit{EP: 16, TP: 1, DP: 1}
+	d := apart(deployment(b, "DeepSeek-V3", "H200", "sglang", p))
+	for b.Loop() {
+		predictor, err := serving.NewPredictor(&d)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := simulate.Steady(predictor, &d, requests(1589, 4000, 1000)); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 // TestMemory: a run of many requests takes less than a kilobyte for each, all that was ever allocated counted.

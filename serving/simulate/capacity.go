@@ -22,7 +22,16 @@ type Capacity struct {
 }
 
 // Percentiles of a latency in seconds, with the 95% interval of the 99th.
-type Percentiles struct{ Mean, P50, P95, P99, P99Low, P99High float64 }
+type Percentiles struct {
+	Mean, P50, P95, P99, P99Low, P99High float64
+	Asked                                Asked
+}
+
+// Asked is the statistic that a limit bounds.
+type Asked struct {
+	Value float64
+	Noise float64 // standard deviation of its logarithm from run to run
+}
 
 // Break is what fails first as the rate grows.
 type Break string
@@ -55,7 +64,7 @@ func (t *Trial) capacity() *Capacity {
 		out.Requests = int(complete[0].result.Requests)
 		ttft, tpot = blocks(ttft[0]), blocks(tpot[0])
 	}
-	out.TTFT, out.TPOT = percentiles(ttft), percentiles(tpot)
+	out.TTFT, out.TPOT = percentiles(ttft, t.TTFT.Share), percentiles(tpot, t.TPOT.Share)
 	return out
 }
 
@@ -68,21 +77,15 @@ func blocks(values []float64) (out [][]float64) {
 }
 
 // percentiles pools all runs. The interval of the 99th lies between the quantiles at 0.99 ± the
-// scatter of the share below it from run to run (Heidelberger and Lewis 1984).
-func percentiles(runs [][]float64) Percentiles {
+// scatter of the share below it from run to run (Heidelberger and Lewis 1984). A share of 0 asks
+// for the mean.
+func percentiles(runs [][]float64, asked float64) Percentiles {
 	all := slices.Concat(runs...)
 	if len(all) == 0 {
 		return Percentiles{}
 	}
 	slices.Sort(all)
-	at := func(share float64) float64 {
-		x := min(max(share, 0), 1) * float64(len(all)-1)
-		i := int(x)
-		if i+1 >= len(all) {
-			return all[i]
-		}
-		return all[i] + (x-float64(i))*(all[i+1]-all[i])
-	}
+	at := func(share float64) float64 { return quantile(all, share) }
 	mean, _ := meanOf(all)
 	p99 := at(0.99)
 	var below []float64
@@ -102,7 +105,44 @@ func percentiles(runs [][]float64) Percentiles {
 		_, deviation := meanOf(below)
 		half = student(len(below)-1) * deviation / math.Sqrt(float64(len(below)))
 	}
-	return Percentiles{mean, at(0.5), at(0.95), p99, at(0.99 - half), at(0.99 + half)}
+	out := Percentiles{Mean: mean, P50: at(0.5), P95: at(0.95), P99: p99, P99Low: at(0.99 - half), P99High: at(0.99 + half)}
+	if out.Asked.Value = mean; asked > 0 {
+		out.Asked.Value = at(asked)
+	}
+	out.Asked.Noise = scatter(runs, asked)
+	return out
+}
+
+// quantile of sorted values, between neighbours in proportion.
+func quantile(sorted []float64, share float64) float64 {
+	x := min(max(share, 0), 1) * float64(len(sorted)-1)
+	i := int(x)
+	if i+1 >= len(sorted) {
+		return sorted[i]
+	}
+	return sorted[i] + (x-float64(i))*(sorted[i+1]-sorted[i])
+}
+
+// scatter is the standard deviation of the logarithm of a statistic from run to run; 0 for one run.
+func scatter(runs [][]float64, share float64) float64 {
+	var logs []float64
+	for _, run := range runs {
+		if len(run) == 0 {
+			continue
+		}
+		value, _ := meanOf(run)
+		if share > 0 {
+			value = quantile(slices.Sorted(slices.Values(run)), share)
+		}
+		if value > 0 {
+			logs = append(logs, math.Log(value))
+		}
+	}
+	if len(logs) < 2 {
+		return 0
+	}
+	_, deviation := meanOf(logs)
+	return deviation
 }
 
 // rateTolerance is the ratio at which the search for the highest sustained rate stops.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"throughline/deploy"
+	"throughline/internal/files"
 	"throughline/internal/test/long"
 	"throughline/plan"
 	"throughline/serving"
@@ -86,7 +87,7 @@ func steady(t *testing.T, d *deploy.Deployment, clients, requests int, input, ou
 			t.Fatal(err)
 		}
 		later := 0.0
-		if o.FirstSeconds > 0 {
+		if o.FirstSeconds > 0 || d.Split() { // prompts and their transfers that are as long meet the same phase as well
 			later = float64(i) / phases * step
 		}
 		o.FirstSeconds += later
@@ -112,7 +113,7 @@ func steady(t *testing.T, d *deploy.Deployment, clients, requests int, input, ou
 }
 
 // TestClosedForm: where the closed form holds, clients that have been at it for long with lengths that differ, and prompts that
-// take up to 30% of the time of a rank and are all launched or all captured, TTFT is within 5% of it, and TPOT and throughput within 2%. One combination in
+// take up to a fifth of the time of a rank (a power limit slows down those that come close together, which it does not know) and are all launched or all captured, TTFT is within 5% of it, and TPOT and throughput within 2%. One combination in
 // sixteen, and at full length all of them.
 func TestClosedForm(t *testing.T) {
 	experts := dense(8, 1)
@@ -159,7 +160,7 @@ func apart(d deploy.Deployment) deploy.Deployment {
 // closedForm compares what clients see with the closed form, and reports whether they are in its range.
 func closedForm(t *testing.T, d *deploy.Deployment, what string, size [2]int, clients int) bool {
 	t.Helper()
-	lengths, err := workload.Lengths{Input: size[0], Output: size[1]}.Spread("uniform:0.5")
+	lengths, err := workload.Lengths{Input: size[0], Output: size[1]}.Spread(files.Machine, "uniform:0.5")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func closedForm(t *testing.T, d *deploy.Deployment, what string, size [2]int, cl
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want.Prefilling > 0.3 || float64(clients) > want.Room {
+	if want.Prefilling > 0.2 || float64(clients) > want.Room {
 		return false
 	}
 	// Of prompts around what is captured the closed form sees the mean alone, and a step with two of them is launched as well.
@@ -212,7 +213,7 @@ func TestRanksThatWait(t *testing.T) {
 	for _, name := range []string{"vllm", "sglang", "trtllm"} {
 		for _, clients := range []int{1, 2, 4, 32, 128} {
 			d := deployment(t, "DeepSeek-V3", "H200", name, ranks)
-			n, err := workload.Lengths{Input: 1024, Output: 256}.Spread("uniform:0.5")
+			n, err := workload.Lengths{Input: 1024, Output: 256}.Spread(files.Machine, "uniform:0.5")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -251,7 +252,7 @@ func TestPipelines(t *testing.T) {
 		clients := 1 + draw.IntN(min(4, p.Attention.PP-1))
 		size := workload.Lengths{Input: 500 + draw.IntN(32000), Output: 100 + draw.IntN(900)}
 		what := fmt.Sprintf("%s, %d stages, %d + %d tokens in steps of %d, %d clients", name, p.Attention.PP, size.Input, size.Output, d.Engine.StepTokens, clients)
-		lengths, err := size.Spread("uniform:0.5")
+		lengths, err := size.Spread(files.Machine, "uniform:0.5")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,6 +269,43 @@ func TestPipelines(t *testing.T) {
 		}{{"TTFT", got.ttft, want.TTFT, 0.08}, {"TPOT", got.tpot, want.TPOT, 0.05}, {"requests/s", got.rate, want.Requests, 0.05}} {
 			if !(math.Abs(c.want/c.got-1) <= c.off) {
 				t.Errorf("%s: %s %v, in closed form %v (%+.1f%%)", what, c.name, c.got, c.want, 100*(c.want/c.got-1))
+			}
+		}
+	}
+}
+
+// TestFullPipelines: many clients on two batches in flight give as many requests per second here as in closed form, within 12%, which had up
+// to 28% more where prompts of both batches were taken to share a step. It ranks pipelines behind replicas that have no stages to wait for.
+func TestFullPipelines(t *testing.T) {
+	for _, name := range []string{"vllm", "sglang", "trtllm"} {
+		for _, clients := range []int{32, 128, 512} {
+			var rates [2]float64
+			for i, stages := range []int{1, 2} {
+				p := dense(2, 4/stages)
+				p.Attention.PP = stages
+				d := deployment(t, "Qwen3-32B", "H200", name, p)
+				l := workload.Load{Lengths: workload.Lengths{Input: 4000, Output: 500}, Clients: clients}
+				predictor, err := serving.NewPredictor(&d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := predictor.Predict(&d, l)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := simulate.Steady(predictor, &d, l)
+				if err != nil {
+					t.Fatal(err)
+				}
+				off := want.Requests/got.Requests - 1
+				t.Logf("%s, %v, %d clients: %.3f requests/s, in closed form %.3f (%+.1f%%)", name, p.Attention, clients, got.Requests, want.Requests, 100*off)
+				if math.Abs(off) > 0.12 {
+					t.Errorf("%s, %v, %d clients: %.3f requests/s, in closed form %.3f (%+.1f%%)", name, p.Attention, clients, got.Requests, want.Requests, 100*off)
+				}
+				rates[i] = want.Requests
+			}
+			if rates[1] > rates[0] {
+				t.Errorf("%s, %d clients: two stages give %v requests/s, one %v", name, clients, rates[1], rates[0])
 			}
 		}
 	}

@@ -14,9 +14,9 @@ func TestCold(t *testing.T) {
 	n := workload.Lengths{Input: 1000, Output: 50}
 	_, server := oneServer(t, "sglang", n)
 	var fit deploy.Fit
-	ttft := func(requests int, once, each float64, cold bool) float64 {
+	ttft := func(requests int, once float64, cold bool) float64 {
 		d := server(fit)
-		d.Engine.WaveSeconds, d.Engine.WaveRequestSeconds = once, each
+		d.Engine.WaveSeconds = once
 		o, err := Of(&d, n, &Settings{Cold: cold})
 		if err != nil {
 			t.Fatal(err)
@@ -28,26 +28,43 @@ func TestCold(t *testing.T) {
 		}
 		return r.TTFT.Mean()
 	}
-	warm := ttft(16, 0, 0, false)
-	if got := ttft(16, 1, 0.5, false); got != warm {
+	warm := ttft(16, 0, false)
+	if got := ttft(16, 1, false); got != warm {
 		t.Errorf("a warm server: %v s, %v without a stall", got, warm)
 	}
-	if got := ttft(16, 1, 0, true) - warm; math.Abs(got-15./16) > 0.01 {
+	if got := ttft(16, 1, true) - warm; math.Abs(got-15./16) > 0.01 {
 		t.Errorf("a stall of 1 s: %v s on average, of 15 in 16 requests", got)
 	}
-	// Half a second is longer than a step: the requests have the server for themselves, and wait for no others' prompts.
-	if got, want := ttft(16, 0, 0.5, true), ttft(1, 0, 0, false)+7.5*0.501; math.Abs(got-want) > 0.05 {
-		t.Errorf("half a second for each of 16: %v s, by hand %v", got, want)
-	}
-	if got, want := ttft(1, 1, 0.5, true), ttft(1, 0, 0, false); got != want {
+	if got, want := ttft(1, 1, true), ttft(1, 0, false); got != want {
 		t.Errorf("one request: %v s, warm %v", got, want)
 	}
 	// A fitted first wave is on top of that of the engine: the runs that were fitted had both.
 	fit.Wave = 2
-	if got := ttft(16, 1, 0.5, false); got != warm {
+	if got := ttft(16, 1, false); got != warm {
 		t.Errorf("a warm server with a fit: %v s, %v without a stall", got, warm)
 	}
-	if got := ttft(16, 1, 0, true) - warm; math.Abs(got-3*15./16) > 0.01 {
+	if got := ttft(16, 1, true) - warm; math.Abs(got-3*15./16) > 0.01 {
 		t.Errorf("a stall of 1 s and 2 s that were fitted: %v s on average, of 15 in 16 requests", got)
+	}
+}
+
+// TestTogether: of a hundred requests at once none goes on before 10 ms of each have passed; one alone waits for its own 10 ms, and two
+// front ends need half as long.
+func TestTogether(t *testing.T) {
+	for _, c := range []struct {
+		requests, fronts int
+		want             float64
+	}{{100, 1, 1}, {1, 1, 0.01}, {100, 2, 0.5}} {
+		a := arrivals{source: &workload.List{Requests: make([]workload.Request, c.requests)}, free: make([]float64, c.fronts)}
+		a.TogetherSeconds = 0.01
+		if err := a.pull(); err != nil {
+			t.Fatal(err)
+		}
+		if took, err := a.takeIn(0); !took || err != nil {
+			t.Fatal(took, err)
+		}
+		if first := a.inside[0].at; len(a.inside) != c.requests || math.Abs(first-c.want) > 1e-12 {
+			t.Errorf("%+v: %d are in, the first at %g s", c, len(a.inside), first)
+		}
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"math"
 
 	"throughline/deploy"
+	"throughline/estimate"
+	"throughline/op"
+	"throughline/plan"
 	"throughline/serving"
 	"throughline/workload"
 )
@@ -17,6 +20,7 @@ type Settings struct {
 	CacheTokens int // per rank
 	BlockTokens int
 	PrefixCache bool
+	HostGiB     float64 // of a rank, in which the host keeps idle blocks of the prefix cache
 	SwapGBps    float64 // bandwidth for swapping out preempted requests; 0: they are recomputed
 	Ahead       *int    // steps
 	Routing     deploy.Routing
@@ -24,6 +28,11 @@ type Settings struct {
 	Cold bool
 	// Times replace those of the estimate.
 	Times Times
+	// Energy: what is drawn is recorded, where that is known.
+	Energy bool
+
+	times     map[timed]*StepTimes // found by earlier runs; nil: none
+	meansOnly bool
 }
 
 // defaultBlock is the block size of vLLM, in tokens.
@@ -31,18 +40,22 @@ const defaultBlock = 16
 
 // Of returns the options of a run of a deployment under requests of these mean lengths.
 func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error) {
-	rules := &d.Engine.Scheduling
-	o := Options{Routing: set.Routing, FrontEnd: rules.FrontEnd}
-	o.FirstSeconds = rules.Entry(0, d.Split())
-	if o.WaveSeconds, o.WaveRequestSeconds = rules.Cold(d.Split()); set.Cold {
-		o.WaveSeconds += d.Fitted.Wave
-	} else {
-		o.WaveSeconds, o.WaveRequestSeconds = 0, 0
-	}
 	p, err := serving.NewPredictor(d)
 	if err != nil {
-		return o, err
+		return Options{}, err
 	}
+	return of(p, d, n, set)
+}
+
+// of is the same with a predictor of the deployment.
+func of(p *serving.Predictor, d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error) {
+	rules := &d.Engine.Scheduling
+	o := Options{Routing: set.Routing, FrontEnd: rules.FrontEnd, FrontEnds: d.Of(op.Prefill).Count}
+	o.FirstSeconds, o.WaveSeconds = rules.Entry(0, d.Split()), 0
+	if set.Cold {
+		o.WaveSeconds = rules.Cold(d.Split()) + d.Fitted.Wave
+	}
+	var err error
 	for i := range d.Pools {
 		pool := &d.Pools[i]
 		out := Pool{Role: pool.Role, Stages: pool.Plan.InFlight(), Ranks: pool.Sharing(d.Model), Times: set.Times}
@@ -51,8 +64,16 @@ func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error
 			return o, err
 		}
 		if out.Times == nil {
-			if out.Times, err = NewStepTimes(d, pool); err != nil {
+			times, err := set.stepTimes(d, pool)
+			if err != nil {
 				return o, err
+			}
+			out.Times = times
+			if power := pool.System.Power; power != nil && !d.Split() {
+				out.Window = power.Window
+			}
+			if set.Energy && pool.System.Power != nil {
+				out.Power = &Power{Procs: float64(pool.Procs()) / float64(pool.Ranks()), Waiting: pool.System.Power.On, More: times.More}
 			}
 		}
 		o.Pools = append(o.Pools, out)
@@ -61,6 +82,20 @@ func Of(d *deploy.Deployment, n workload.Lengths, set *Settings) (Options, error
 		o.Transfer, err = transfers(p, d)
 	}
 	return o, err
+}
+
+// stepTimes are those of a pool, with what earlier runs have found.
+func (set *Settings) stepTimes(d *deploy.Deployment, pool *deploy.Pool) (*StepTimes, error) {
+	key := timed{pool.System, pool.Plan}
+	key.plan.Batch = plan.Batch{}
+	if known := set.times[key]; known != nil {
+		return known, nil
+	}
+	times, err := NewStepTimes(d, pool)
+	if err == nil && set.times != nil {
+		set.times[key] = times
+	}
+	return times, err
 }
 
 // policyOf is how the ranks of a pool schedule.
@@ -89,9 +124,13 @@ func policyOf(p *serving.Predictor, d *deploy.Deployment, pool *deploy.Pool, n w
 	if out.Blocks = int(min(tokens/float64(out.BlockTokens), 1<<40)); out.Blocks < 1 {
 		return out, fmt.Errorf("a KV cache of %.0f tokens has no block of %d", tokens, out.BlockTokens)
 	}
+	bytes := d.Model.CacheBytes(pool.Plan.Attention.TP, float64(n.Final()), d.Precision.Cache) / float64(n.Final())
 	if set.SwapGBps > 0 {
-		bytes := d.Model.CacheBytes(pool.Plan.Attention.TP, float64(n.Final()), d.Precision.Cache) / float64(n.Final())
 		out.SwapSeconds = bytes / (set.SwapGBps * 1e9)
+	}
+	if tier := pool.System.Memory2; set.HostGiB > 0 && tier != nil {
+		out.HostBlocks = int(set.HostGiB * estimate.GiB / (bytes * float64(out.BlockTokens)))
+		out.LoadSeconds = bytes / (tier.GBps * 1e9)
 	}
 	if pool.Role == deploy.Prefill {
 		out.Drafts = 0

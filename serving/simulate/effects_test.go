@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"throughline/deploy"
+	"throughline/internal/files"
 	"throughline/serving"
 	"throughline/workload"
 )
@@ -17,7 +18,7 @@ const spreadLengths = 0.5
 // closedAt is the closed form of clients whose lengths differ.
 func closedAt(t *testing.T, d *deploy.Deployment, l *workload.Load) serving.Prediction {
 	t.Helper()
-	lengths, err := l.Lengths.Spread(fmt.Sprintf("uniform:%g", spreadLengths))
+	lengths, err := l.Lengths.Spread(files.Machine, fmt.Sprintf("uniform:%g", spreadLengths))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,29 +34,6 @@ func settled(t *testing.T, d *deploy.Deployment, l *workload.Load) seen {
 	t.Helper()
 	spread := func(most int) workload.Length { return workload.Length{Mean: most, Kind: "uniform", By: spreadLengths} }
 	return steady(t, d, l.Clients, max(40, 1500/l.Clients), spread(l.Lengths.Input), spread(l.Lengths.Output), closedAt(t, d, l).TPOT)
-}
-
-// TestBalanceInStep: ranks of equal requests that start at once hold back prompts until each has one, of 60 clients on 8 ranks as of 7
-// on 2: TTFT grows by an eighth in closed form, which goes from step to step there, as in the simulation.
-func TestBalanceInStep(t *testing.T) {
-	for ranks, load := range map[int]workload.Load{8: requests(60, 1000, 1000), 2: requests(7, 500, 200)} {
-		load.Requests = 5
-		figures := func(steps float64) (closed, simulated float64) {
-			c := toldCases["BalanceSteps"]
-			d := (&drawnCase{fieldCase: &c, ranks: ranks, load: load, amount: steps}).deployed(t, true)
-			want, err := serving.Predict(&d, load)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, _ := atOnce(t, &d, &load)
-			return want.TTFT, got.ttft
-		}
-		closed, simulated := figures(0)
-		closedWith, simulatedWith := figures(50)
-		if a, b := closedWith/closed, simulatedWith/simulated; b < 1.05 || math.Abs(a/b-1) > 0.05 {
-			t.Errorf("%d ranks: TTFT becomes %.3f times as long in closed form, %.3f in the simulation", ranks, a, b)
-		}
-	}
 }
 
 // TestLooksBehindAQueue: clients that wait for room have been seen, so that it hardly matters how rarely a server looks for more.

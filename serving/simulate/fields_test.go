@@ -11,7 +11,6 @@ import (
 	"throughline/engine"
 	"throughline/internal/test/long"
 	"throughline/plan"
-	"throughline/serving"
 	"throughline/workload"
 )
 
@@ -31,7 +30,6 @@ type fieldCase struct {
 	stages int
 	drafts int
 	split  bool
-	cold   bool // all clients start at once, behind servers that have just started: the field adds seconds
 	gib    float64
 	// crowded are the least and most clients per sequence that the cache has room for, without the field and with it; none: any.
 	crowded [2]span
@@ -46,7 +44,6 @@ type fieldCase struct {
 	noLaunch string // why there is none
 	// entire requests are compared in place of TTFT: the wait of few clients for the cache is a small difference of long times.
 	entire   bool
-	overlaps bool   // requests enter one by one while prompts queue: see added
 	noEffect string // why the field is no matter of who shares steps, so that nothing is simulated
 }
 
@@ -55,6 +52,9 @@ var overfull = span{1.3, math.Inf(1)}
 
 // usual loads of a rank, in the range in which the closed form holds.
 var usualClients, usualInput, usualOutput = span{4, 40}, span{200, 3000}, span{200, 1200}
+
+// queuedOnly is why a field is none of the closed form.
+const queuedOnly = "requests queue for the front end in the simulation alone: TestFrontEnd"
 
 // aloneOnly is why a field is that of steps which run alone.
 const aloneOnly = "known of steps that were measured alone (deploy.Scheduling.Alone); servers plan the next step meanwhile, and how much of it they hide was not measured"
@@ -89,6 +89,7 @@ var toldCases = map[string]fieldCase{
 		set: func(d *deploy.Deployment, _ float64) { d.ServerOptions.ChunkedPrefill = 1 }},
 	"Unprepared": {engine: "sglang", drafts: 1, clients: span{4, 12}, input: span{200, 500}, noLaunch: tableOnly,
 		set: func(d *deploy.Deployment, _ float64) { d.ServerOptions.Unprepared = true }},
+	"Chat":            {noEffect: "of a front end that makes prompts of messages: TestTogether", noLaunch: tableOnly},
 	"Products":        {noEffect: stepTimes, noLaunch: tableOnly},
 	"Exchange":        {noEffect: stepTimes, noLaunch: tableOnly},
 	"PrefillExchange": {noEffect: stepTimes, noLaunch: tableOnly},
@@ -109,6 +110,7 @@ var factCases = map[string]fieldCase{
 		facts: func(s *deploy.Scheduling, n float64) { s.StepsAhead += int(n) }},
 	"ReservesOutput": {engine: "vllm", noLaunch: ownFact, entire: true, gib: 32, crowded: [2]span{{0, 0.85}, overfull}, clients: span{60, 240}, input: span{100, 250}, output: span{900, 1400},
 		facts: func(s *deploy.Scheduling, _ float64) { s.ReservesOutput = true }},
+	"ReservesPrompt": {noLaunch: ownFact, noEffect: "of prompts that are cut where the cache is full, which the closed form does not tell from others: TestReservesPrompt"},
 	"PipelinesChunks": {engine: "vllm", noLaunch: ownFact, stages: 4, clients: span{1, 1}, input: span{20000, 40000}, output: span{50, 200},
 		facts: func(s *deploy.Scheduling, _ float64) { s.PipelinesChunks = false }},
 	"StepSeconds": {engine: "vllm", noLaunch: ownFact, amount: span{2e-4, 4e-3},
@@ -122,16 +124,12 @@ var factCases = map[string]fieldCase{
 	"CachedSeconds":        {noLaunch: ownFact, noEffect: aloneOnly},
 	"FirstSeconds": {engine: "vllm", noLaunch: ownFact, amount: span{0.005, 0.2},
 		facts: func(s *deploy.Scheduling, n float64) { s.FirstSeconds += n }},
-	"TokenSeconds": {engine: "vllm", noLaunch: ownFact, amount: span{1e-5, 1e-4},
-		facts: func(s *deploy.Scheduling, n float64) { s.TokenSeconds += n }},
+	"TokenSeconds": {noLaunch: ownFact, noEffect: queuedOnly},
 	"HandoverSeconds": {engine: "vllm", noLaunch: ownFact, split: true, amount: span{0.05, 0.5},
 		facts: func(s *deploy.Scheduling, n float64) { s.HandoverSeconds += n }},
-	"RequestSeconds": {engine: "vllm", noLaunch: ownFact, cold: true, overlaps: true, clients: span{20, 60}, input: span{200, 1000}, amount: span{0.005, 0.1},
-		facts: func(s *deploy.Scheduling, n float64) { s.RequestSeconds += n }},
-	"WaveSeconds": {engine: "vllm", noLaunch: ownFact, cold: true, clients: span{20, 60}, input: span{200, 1000}, amount: span{0.2, 3},
-		facts: func(s *deploy.Scheduling, n float64) { s.WaveSeconds += n }},
-	"WaveRequestSeconds": {engine: "vllm", noLaunch: ownFact, cold: true, overlaps: true, clients: span{20, 60}, input: span{200, 1000}, amount: span{0.005, 0.1},
-		facts: func(s *deploy.Scheduling, n float64) { s.WaveRequestSeconds += n }},
+	"RequestSeconds":  {noLaunch: ownFact, noEffect: queuedOnly},
+	"TogetherSeconds": {noLaunch: ownFact, noEffect: "of messages, which only tables of measured runs tell: TestTogether"},
+	"WaveSeconds":     {noLaunch: ownFact, noEffect: "of a cold server: TestCold"},
 	"Memory": {engine: "trtllm", noLaunch: ownFact, gib: 28, crowded: [2]span{overfull, overfull}, clients: span{60, 120}, input: span{500, 1500}, output: span{500, 1200}, amount: span{1, 3},
 		facts: func(s *deploy.Scheduling, n float64) { s.Memory.TakenGiB += n }},
 }
@@ -206,15 +204,6 @@ func (c *drawnCase) figures(t *testing.T, changed bool) (closed, simulated seen,
 	t.Helper()
 	const busiest = 0.25 // share of the time with prompts
 	d := c.deployed(t, changed)
-	if c.cold {
-		c.load.Requests = 1 // which come at once; the next of those that came one after another do not
-		want, err := serving.Predict(&d, c.load)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, fits := atOnce(t, &d, &c.load)
-		return seen{ttft: want.TTFT, tpot: want.TPOT}, got, fits
-	}
 	want := closedAt(t, &d, &c.load)
 	crowded, clients := c.crowded[0], float64(c.load.Clients)/want.Room
 	if changed {
@@ -320,10 +309,7 @@ func (c *fieldCase) check(t *testing.T) {
 			{"TPOT", closed.tpot, closedWith.tpot, simulated.tpot, simulatedWith.tpot, offTPOT},
 		} {
 			differ := math.Abs(f.closedWith/f.closed*f.got/f.with - 1)
-			if c.cold {
-				differ = c.added(f.closedWith-f.closed, f.with-f.got, f.got) / f.with
-			}
-			if differ > f.off && !(c.cold && f.name == "TPOT") {
+			if differ > f.off {
 				t.Errorf("%.3g for %d clients of %d + %d tokens on %d ranks: %s is %.4g s and then %.4g s in closed form, %.4g s and %.4g s in the simulation", k.amount,
 					k.load.Clients, k.load.Lengths.Input, k.load.Lengths.Output, k.ranks, f.name, f.closed, f.closedWith, f.got, f.with)
 			}
@@ -332,36 +318,5 @@ func (c *fieldCase) check(t *testing.T) {
 	}
 	if !shows {
 		t.Error("it changes so little that a closed form which ignored it would pass")
-	}
-}
-
-// added is by how much the seconds that a field adds for first requests differ. The closed form adds what passes until they have
-// entered to the time in which their prompts queue, which in the simulation pass at the same time: it may add all of the latter.
-func (c *fieldCase) added(closed, simulated, queued float64) float64 {
-	more := closed - simulated
-	if c.overlaps && more > 0 {
-		more = max(0, more-queued)
-	}
-	return math.Abs(more)
-}
-
-// TestChunkedPrefill: where many decode, steps of 1536 tokens hold one prompt of 778, and nearly half of another if it may be cut:
-// the first token comes much earlier, and others later, in closed form and simulated.
-func TestChunkedPrefill(t *testing.T) {
-	load := requests(256, 778, 128)
-	figures := func(cut int) (closed, simulated seen) {
-		c := fieldCase{engine: "trtllm", set: func(d *deploy.Deployment, _ float64) {
-			d.ServerOptions.StepTokens, d.ServerOptions.ChunkedPrefill = 1536, cut
-		}}
-		d := (&drawnCase{fieldCase: &c, load: load}).deployed(t, true)
-		want := closedAt(t, &d, &load)
-		return seen{ttft: want.TTFT, tpot: want.TPOT}, settled(t, &d, &load)
-	}
-	closed, simulated := figures(0)
-	closedCut, simulatedCut := figures(1)
-	for way, s := range map[string][2]seen{"in closed form": {closed, closedCut}, "simulated": {simulated, simulatedCut}} {
-		if !(s[1].ttft < 0.6*s[0].ttft && s[1].tpot > 1.1*s[0].tpot) {
-			t.Errorf("%s TTFT goes from %.3g to %.3g s where prompts may be cut, TPOT from %.3g to %.3g s", way, s[0].ttft, s[1].ttft, s[0].tpot, s[1].tpot)
-		}
 	}
 }

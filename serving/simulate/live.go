@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"math"
@@ -17,9 +16,6 @@ type Live struct {
 	jobs    map[int]int32 // by client, once they have reached a scheduler
 	leaving []int         // clients that cancelled during the step of their request
 	now     float64
-	first   float64 // arrival of the first request of a burst
-	late    float64 // delay of the next request of the burst
-	enters  float64 // the latest
 }
 
 // order is an external action on servers or requests.
@@ -46,12 +42,12 @@ func NewLive(o Options, lost func(client int, t float64)) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Live{run: r, lost: lost, jobs: map[int]int32{}, enters: math.Inf(-1)}
+	l := &Live{run: r, lost: lost, jobs: map[int]int32{}}
 	r.online, r.jobs.most = l, math.MaxInt // jobs never move to a backlog
 	return l, nil
 }
 
-// Submit adds a request at its arrival, or now if that has passed; burst: with the previous.
+// Submit adds a request at its arrival, or now if that has passed.
 func (l *Live) Submit(q workload.Request) error {
 	r := l.run
 	if err := r.fits(&q); err != nil {
@@ -61,17 +57,7 @@ func (l *Live) Submit(q workload.Request) error {
 		return ErrNoServer
 	}
 	q.Arrival = max(q.Arrival, l.now)
-	if !q.Burst || math.IsInf(l.enters, -1) {
-		l.first, l.late = q.Arrival, 0
-	}
-	enters := max(q.Arrival, l.first+l.late) + r.arrive.entry(&q)
-	l.late += r.arrive.burstDelay(&q)
-	if q.Burst {
-		enters = max(enters, l.enters)
-	}
-	l.enters = enters
-	r.arrive.count++
-	heap.Push(&r.arrive.later, arrival{Request: q, enters: enters, order: r.arrive.count})
+	r.arrive.order(&r.arrive.sent, q, q.Arrival)
 	return nil
 }
 
@@ -163,13 +149,13 @@ func (l *Live) Server(client int) int {
 
 // Flush empties the prefix caches; as in engines, it does nothing and reports false under load.
 func (l *Live) Flush() bool {
-	if l.run.live > 0 || len(l.run.arrive.later) > 0 {
+	if l.run.live > 0 || len(l.run.arrive.sent)+len(l.run.arrive.inside) > 0 {
 		return false
 	}
 	for _, s := range l.run.servers {
 		for _, k := range s.ranks {
 			if k.prefix != nil {
-				k.prefix.evict(0)
+				k.prefix.flush()
 			}
 		}
 	}
@@ -188,8 +174,10 @@ func (l *Live) cancel(client int, t float64) {
 	r := l.run
 	at, known := l.jobs[client]
 	if !known {
-		if i := slices.IndexFunc(r.arrive.later, func(a arrival) bool { return a.Client == client }); i >= 0 {
-			heap.Remove(&r.arrive.later, i)
+		for _, q := range []*queue{&r.arrive.sent, &r.arrive.inside} {
+			if i := slices.IndexFunc(*q, func(a arrival) bool { return a.Client == client }); i >= 0 {
+				q.remove(i)
+			}
 		}
 		return // or it has ended
 	}

@@ -47,7 +47,6 @@ func drawList(t *rapid.T) []workload.Request {
 		if !more {
 			return list
 		}
-		q.Burst = false
 		list = append(list, q)
 	}
 }

@@ -34,6 +34,20 @@ func (b *BatchMeans) Add(v float64) {
 	}
 }
 
+// restless is the drift of latencies that are not steady; TTFT, of fewer seconds, may drift twice
+// as far. The mean of both halves is off by half of it.
+const restless = 0.03
+
+// drift is by how much the mean of the second half differs from that of the first, relatively.
+func (b *BatchMeans) drift() float64 {
+	half := len(b.sums) / 2
+	var sums [2]float64
+	for i := range 2 * half {
+		sums[i/half] += b.sums[i]
+	}
+	return math.Abs(sums[1]/sums[0] - 1)
+}
+
 // Requirements of an interval. Successive requests see the same queue: in an M/D/1 queue at load
 // 0.8, batches of one gave 95% intervals that held the mean in one of three runs of 100 requests.
 const (

@@ -20,6 +20,9 @@ type Pool struct {
 
 	Policy Policy
 	Times  Times
+	Power  *Power // nil: not known
+	// Window is the seconds that a power limit is averaged over; 0: it holds for every step.
+	Window float64
 }
 
 // Options of a run.
@@ -31,12 +34,20 @@ type Options struct {
 	// Servers that have been warm for a while have no first-wave delay. WaveSeconds applies to the
 	// first step with several prompts, since a single one warms a server up.
 	deploy.FrontEnd
+	FrontEnds int // that take in requests; 0 for 1
 
 	// Transfer is how long the cache of a prompt occupies the link between pools, and what is left
 	// of that after the prefill if the link is free. HandoverSeconds is added.
 	Transfer func(tokens int) (busy, left float64)
 
 	Longest int // of request and answer, in tokens; 0: unlimited
+
+	// Nothing is recorded until the first Skip requests have all ended. Count ends the run as many
+	// ends later, or twice as many, up to Most, as long as means still move; 0: when all have
+	// ended.
+	Skip, Count, Most int64
+	// Shortens: prompts that no cache has room for are cut, where they would end the run.
+	Shortens bool
 
 	Seed  uint64
 	Clock Clock       // of a single server; nil: steps follow each other
@@ -47,7 +58,8 @@ type Options struct {
 	Limits Limits       // that a good request keeps
 	Every  float64      // interval of the timeline in seconds; 0: none
 
-	waiting int // size of a rank's queue before its backlog; 0: waitingJobs
+	meansOnly bool // times between tokens, of which there are most, are not kept
+	waiting   int  // size of a rank's queue before its backlog; 0: waitingJobs
 }
 
 // Step of a rank.
@@ -61,6 +73,7 @@ type Step struct {
 	Running      int // in the step, or waiting for it to end
 	Blocks       int // in use, those of the step included
 	Preempted    int
+	Watts        float64 // of a processor of the server, on average over the step; 0: unknown
 }
 
 // Token is tokens of a request that come out together.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"throughline/deploy"
+	"throughline/internal/files"
 	"throughline/workload"
 )
 
@@ -280,7 +281,7 @@ func TestSharedTraces(t *testing.T) {
 	if _, err := os.Stat(name); err != nil {
 		t.Skip("the traces are not here")
 	}
-	trace, err := workload.OpenTrace(name)
+	trace, err := workload.OpenTrace(files.Machine, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +348,7 @@ func TestClientsComeOneByOne(t *testing.T) {
 	if err := os.WriteFile(file, []byte("arrived_at,num_prefill_tokens,num_decode_tokens\n0,10,1\n2,10,1\n4,10,1\n"+strings.Repeat("6,10,1\n", requests)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	trace, err := workload.OpenTrace(file)
+	trace, err := workload.OpenTrace(files.Machine, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,10 +356,10 @@ func TestClientsComeOneByOne(t *testing.T) {
 	drawn := workload.Traffic{Requests: requests, Clients: clients, Rate: math.Inf(1), Input: workload.Length{Mean: 10, Kind: "fixed"}, Output: workload.Length{Mean: 1, Kind: "fixed"}}
 	for name, source := range map[string]workload.Source{
 		"drawn": drawn.Source(), "trace": played.Source(),
-		"list": workload.ByClients(&workload.List{Requests: slices.Repeat([]workload.Request{{Input: 10, Output: 1, Burst: true}}, requests)}, clients),
+		"list": workload.ByClients(&workload.List{Requests: slices.Repeat([]workload.Request{{Input: 10, Output: 1}}, requests)}, clients),
 	} {
-		// A request takes a step of a second, and the front end two for each that comes at once.
-		o := Options{FrontEnd: deploy.FrontEnd{RequestSeconds: 2}, Pools: []Pool{{Servers: clients, Ranks: 1, Times: second{}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 64, Sequences: 4}, Blocks: 8, BlockTokens: 16}}}}
+		// A request takes a step of a second, and a fifth of it of the front end.
+		o := Options{FrontEnd: deploy.FrontEnd{RequestSeconds: 0.2}, Pools: []Pool{{Servers: clients, Ranks: 1, Times: second{}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 64, Sequences: 4}, Blocks: 8, BlockTokens: 16}}}}
 		late := 0
 		o.Each = func(e *Ended) {
 			if e.Finish > 10 && e.Finish <= 20 {
@@ -372,9 +373,10 @@ func TestClientsComeOneByOne(t *testing.T) {
 	}
 }
 
-// TestTokenSeconds: the front end takes 0.1 s for a token, a second for a prompt of ten. Of three requests that come at once the
-// second waits for that of the first, too, and the third for both; a successor waits for its own alone. Steps take a second.
-func TestTokenSeconds(t *testing.T) {
+// TestFrontEnd: the front end takes 0.1 s for a token, a second for a prompt of ten. Of three requests that come at once the
+// second waits for that of the first, too, and the third for both. Steps take a second. The successor of the first comes at 2, while the
+// third is read until 3, and has its token at 5; the next two follow it a second apart, as they were sent.
+func TestFrontEnd(t *testing.T) {
 	var first, later []float64
 	o := Options{FrontEnd: deploy.FrontEnd{TokenSeconds: 0.1}, Pools: []Pool{{Servers: 3, Ranks: 1, Times: second{}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 64, Sequences: 4}, Blocks: 8, BlockTokens: 16}}}}
 	o.Each = func(e *Ended) {
@@ -384,10 +386,10 @@ func TestTokenSeconds(t *testing.T) {
 			later = append(later, e.First-e.Arrival)
 		}
 	}
-	mustRun(t, o, workload.ByClients(&workload.List{Requests: slices.Repeat([]workload.Request{{Input: 10, Output: 1, Burst: true}}, 6)}, 3))
+	mustRun(t, o, workload.ByClients(&workload.List{Requests: slices.Repeat([]workload.Request{{Input: 10, Output: 1}}, 6)}, 3))
 	slices.Sort(first)
 	for i, want := range []float64{2, 3, 4} {
-		if math.Abs(first[i]-want) > 1e-9 || math.Abs(later[i]-2) > 1e-9 {
+		if math.Abs(first[i]-want) > 1e-9 || math.Abs(later[i]-3) > 1e-9 {
 			t.Errorf("request %d has its token after %v s, and its successor after %v", i, first[i], later[i])
 		}
 	}
@@ -416,6 +418,21 @@ func TestFewRequests(t *testing.T) {
 		}
 		if got := strings.Join(r.Trust(), "\n"); !strings.Contains(got, c.want) {
 			t.Errorf("%d + %d: %s, want %s", c.warm, c.steady, got, c.want)
+		}
+	}
+}
+
+// TestReservesPrompt: in a cache of 100 tokens prompts of 60 tokens, cut into chunks of 20, run one after another where all of a prompt
+// must have room. Where only its first chunk must, others are begun and lose what they have.
+func TestReservesPrompt(t *testing.T) {
+	for _, policy := range []deploy.Policy{deploy.Chunks, deploy.First} {
+		computed := func(reserves bool) int64 {
+			p := Policy{Scheduling: deploy.Scheduling{Prefill: policy, StepTokens: 20, Sequences: 4, ReservesPrompt: reserves}, CutsPrompts: true, Blocks: 25, BlockTokens: 4}
+			traffic := workload.Traffic{Requests: 6, Rate: math.Inf(1), Input: workload.Fixed(60), Output: workload.Fixed(8)}
+			return mustRun(t, Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: p}}}, traffic.Source()).Computed
+		}
+		if got, more := computed(true), computed(false); got != 6*60 || more <= got {
+			t.Errorf("%v: %d tokens are computed, want %d; %d where only the first chunk must have room", policy, got, 6*60, more)
 		}
 	}
 }

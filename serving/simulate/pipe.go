@@ -16,6 +16,7 @@ type pipe struct {
 	enters float64   // when the first stage is free
 	leaves float64   // when the last stage is free
 	line   []*server // waiting for the first stage, in order of arrival
+	prompted
 }
 
 // mayEnter reports whether the first stage is free for a server, which otherwise queues for it.
@@ -62,8 +63,10 @@ func (p *pipe) enter(t, pass, pace float64) float64 {
 }
 
 // seconds is the time of the next step and of its slowest stage; all stages keep the host as busy.
-func (s *server) seconds() (pass, pace float64) {
+func (s *server) seconds(t float64) (pass, pace float64) {
 	mean, stages := s.meanTokens(), 1
+	before := s.prompted()
+	before.pass(t, s.pool.Window, false)
 	if s.pipe != nil {
 		stages = s.pipe.stages
 	}
@@ -75,7 +78,7 @@ func (s *server) seconds() (pass, pace float64) {
 			continue
 		}
 		host := k.rules.Host(float64(k.work.Sequences())) + k.extra
-		k.work.Under = stages
+		k.work.Under, k.work.Prompted = stages, before.parts()
 		one := s.pool.Times.Seconds(&k.work) + host
 		pace = max(pace, one/float64(stages))
 		if stages > 1 {

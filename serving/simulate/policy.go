@@ -15,6 +15,10 @@ type Policy struct {
 	// Watermark is the share of blocks that admission keeps free where prompts come first.
 	Watermark   float64
 	PrefixCache bool
+	// HostBlocks is the blocks of the prefix cache that the host keeps when their room is needed,
+	// and LoadSeconds the time of a token that comes back from there.
+	HostBlocks  int
+	LoadSeconds float64
 	// SwapSeconds per token moved to or from the host on preemption; 0: it is recomputed.
 	SwapSeconds float64
 
@@ -50,6 +54,7 @@ func (p *Policy) watermark() int {
 func (r *rank) schedule(t float64, piped, held bool) bool {
 	r.work.Chunks, r.chunks = r.work.Chunks[:0], r.chunks[:0]
 	r.decodes, r.preempted, r.extra, r.blocked = false, 0, 0, Nothing
+	r.begun = r.begun[:0]
 	r.queued = r.waiting.n
 	if piped {
 		r.continuePrompt(r.rules.StepTokens)
@@ -122,6 +127,10 @@ func (r *rank) resume(t float64) {
 		if !j.sent {
 			r.extra += float64(j.cached) * r.rules.SwapSeconds
 		}
+		if j.first < 0 {
+			j.first, j.last = t, t
+			r.begun = append(r.begun, at)
+		}
 		j.elsewhere, j.sent = false, false
 		r.admit(at)
 		r.start(at, j.last)
@@ -157,6 +166,9 @@ func (r *rank) promptsFirst(t float64) {
 	for r.waiting.n > 0 && r.preempted == 0 {
 		at := r.waiting.at(0)
 		j := r.jobs.at(at)
+		if j.elsewhere {
+			break // it decodes from the next step on
+		}
 		if r.decoding+len(r.chunks) >= r.rules.Sequences {
 			r.blocked = Sequences
 			break
@@ -171,7 +183,7 @@ func (r *rank) promptsFirst(t float64) {
 		if cut {
 			size = r.rules.StepTokens
 		}
-		if r.free()-r.fresh(j, hit, hit+size) < r.margin() {
+		if r.free()-r.fresh(j, hit, r.asked(j, hit+size)) < r.margin() {
 			r.blocked = Cache
 			break
 		}
@@ -218,6 +230,8 @@ func (r *rank) mixPrompts(t float64) {
 		at := r.waiting.at(0)
 		j := r.jobs.at(at)
 		switch {
+		case j.elsewhere:
+			return // it decodes from the next step on
 		case r.preempted > 0:
 			r.blocked = Cache
 			return
@@ -237,7 +251,7 @@ func (r *rank) mixPrompts(t float64) {
 		if !complete {
 			size = min(size, budget)
 		}
-		if r.free() < r.fresh(j, hit, hit+size) {
+		if r.free() < r.fresh(j, hit, r.asked(j, hit+size)) {
 			r.blocked = Cache
 			return
 		}
@@ -250,8 +264,19 @@ func (r *rank) mixPrompts(t float64) {
 	}
 }
 
+// asked is the tokens that must have room before a job's first chunk, up to some, is computed.
+func (r *rank) asked(j *job, chunk int) int {
+	if r.rules.ReservesPrompt {
+		return j.target()
+	}
+	return chunk
+}
+
 // cachedPrefix is the leading cached tokens of a job, short of its last: one must be computed.
 func (r *rank) cachedPrefix(j *job) int {
+	if j.Request.Cached > 0 {
+		return min(j.Request.Cached, j.target()-1)
+	}
 	if r.prefix == nil || j.HashTokens == 0 || j.cached > 0 {
 		return 0
 	}
@@ -265,7 +290,7 @@ func (r *rank) cachedPrefix(j *job) int {
 // fresh is the free blocks that a job takes to be admitted, including idle blocks of its hit.
 func (r *rank) fresh(j *job, hit, tokens int) int {
 	n := r.room(j, tokens)
-	if hit > 0 {
+	if hit > 0 && j.HashTokens > 0 {
 		size := j.HashTokens / r.rules.BlockTokens
 		for i := range hit / j.HashTokens {
 			if r.prefix.blocks[r.prefix.names[j.Hash(i)]].refs > 0 {
@@ -282,14 +307,18 @@ func (r *rank) take(at int32, hit int, t float64) {
 	*r.queue--
 	j := r.jobs.at(at)
 	if j.scheduled < 0 {
-		j.scheduled, j.hit = t, hit
+		j.scheduled, j.hit, j.began = t, hit, j.home
 	}
 	if r.prefix != nil && j.HashTokens > 0 {
 		r.prefix.lookups += int64(j.target())
 		r.prefix.hits += int64(hit)
 		for i := range hit / j.HashTokens {
 			block := r.prefix.names[j.Hash(i)]
-			r.used += r.prefix.ref(block)
+			size, away := r.prefix.ref(block)
+			if r.used += size; away {
+				r.prefix.loaded += int64(j.HashTokens)
+				r.extra += float64(j.HashTokens) * r.rules.LoadSeconds
+			}
 			j.shared = append(j.shared, block)
 		}
 	}

@@ -3,27 +3,38 @@ package simulate
 import "throughline/workload"
 
 // prefixCache is the shareable blocks of prompts, by hash. Idle blocks stay until their room is
-// needed: the least recently used goes first, and of one prompt the last block.
+// needed: the least recently used goes first, and of one prompt the last block. It goes to the host
+// if that has room, which drops its own in the same order, and comes back where it is hit.
 type prefixCache struct {
 	names  map[uint64]int32
 	blocks []cachedBlock
 	free   []int32
-	// Idle blocks, least recently used first.
-	oldest, newest int32
-	idle           int // cache blocks of these
+
+	idle idleBlocks // in the cache
+	host idleBlocks // in the memory of the host
+	room int        // cache blocks that the host takes
 
 	hits, lookups int64 // tokens
+	loaded        int64 // tokens of these that came from the host
+}
+
+// idleBlocks are blocks without references, least recently used first.
+type idleBlocks struct {
+	oldest, newest int32
+	size           int // in cache blocks
 }
 
 type cachedBlock struct {
 	name       uint64
 	refs       int
-	size       int // cache blocks
+	size       int  // cache blocks
+	away       bool // in the memory of the host
 	next, prev int32
 }
 
-func newPrefixCache() *prefixCache {
-	return &prefixCache{names: map[uint64]int32{}, oldest: none, newest: none}
+func newPrefixCache(hostBlocks int) *prefixCache {
+	nobody := idleBlocks{oldest: none, newest: none}
+	return &prefixCache{names: map[uint64]int32{}, idle: nobody, host: nobody, room: hostBlocks}
 }
 
 // match is the number of leading blocks of a request that are cached.
@@ -37,16 +48,21 @@ func (p *prefixCache) match(r *workload.Request, tokens int) int {
 	return n
 }
 
-// ref adds a reference to a block and returns the cache blocks that this takes into use.
-func (p *prefixCache) ref(at int32) int {
+// ref adds a reference to a block and returns the cache blocks that this takes into use, and
+// whether it comes from the host.
+func (p *prefixCache) ref(at int32) (size int, away bool) {
 	b := &p.blocks[at]
 	b.refs++
 	if b.refs > 1 {
-		return 0
+		return 0, false
 	}
-	p.unlink(at)
-	p.idle -= b.size
-	return b.size
+	if away = b.away; away {
+		p.unlink(&p.host, at)
+		b.away = false
+	} else {
+		p.unlink(&p.idle, at)
+	}
+	return b.size, away
 }
 
 // unref drops all references of a job and returns the cache blocks that became idle.
@@ -58,8 +74,7 @@ func (p *prefixCache) unref(j *job) (freed int) {
 			continue
 		}
 		freed += b.size
-		p.link(at)
-		p.idle += b.size
+		p.link(&p.idle, at)
 	}
 	j.shared = j.shared[:0]
 	return freed
@@ -89,14 +104,27 @@ func (p *prefixCache) offer(j *job, blockTokens int) {
 	}
 }
 
-// evict drops idle blocks until no more than room cache blocks of them are left.
+// evict moves idle blocks to the host until no more than room cache blocks of them are left.
 func (p *prefixCache) evict(room int) {
-	for p.idle > room {
-		at := p.oldest
-		p.idle -= p.blocks[at].size
-		p.unlink(at)
+	for p.idle.size > room {
+		at := p.idle.oldest
+		p.unlink(&p.idle, at)
+		p.blocks[at].away = true
+		p.link(&p.host, at)
+	}
+	for p.host.size > p.room {
+		at := p.host.oldest
+		p.unlink(&p.host, at)
 		p.forget(at)
 	}
+}
+
+// flush empties the cache and the host.
+func (p *prefixCache) flush() {
+	room := p.room
+	p.room = 0
+	p.evict(0)
+	p.room = room
 }
 
 func (p *prefixCache) forget(at int32) {
@@ -104,27 +132,29 @@ func (p *prefixCache) forget(at int32) {
 	p.free = append(p.free, at)
 }
 
-func (p *prefixCache) link(at int32) {
+func (p *prefixCache) link(in *idleBlocks, at int32) {
 	b := &p.blocks[at]
-	b.prev, b.next = p.newest, none
-	if p.newest == none {
-		p.oldest = at
+	b.prev, b.next = in.newest, none
+	if in.newest == none {
+		in.oldest = at
 	} else {
-		p.blocks[p.newest].next = at
+		p.blocks[in.newest].next = at
 	}
-	p.newest = at
+	in.newest = at
+	in.size += b.size
 }
 
-func (p *prefixCache) unlink(at int32) {
+func (p *prefixCache) unlink(in *idleBlocks, at int32) {
 	b := &p.blocks[at]
 	if b.prev == none {
-		p.oldest = b.next
+		in.oldest = b.next
 	} else {
 		p.blocks[b.prev].next = b.next
 	}
 	if b.next == none {
-		p.newest = b.prev
+		in.newest = b.prev
 	} else {
 		p.blocks[b.next].prev = b.prev
 	}
+	in.size -= b.size
 }

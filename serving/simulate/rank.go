@@ -18,6 +18,7 @@ type job struct {
 	preemptions      int
 	hit              int    // tokens found in the prefix cache when first scheduled
 	home             target // its rank; none during a transfer
+	began            target // the rank that it was first scheduled on
 	gone             bool   // cancelled; ends when its cache has arrived
 
 	held      int     // blocks of its own
@@ -172,6 +173,7 @@ type rank struct {
 	work      Work
 	chunks    []int32 // jobs of the chunks
 	ended     []int32 // jobs whose prompt it completes
+	begun     []int32 // jobs of a prefill pool that it admits, whose first token is out
 	decodes   bool
 	preempted int
 	queued    int     // waiting before it was scheduled
@@ -195,7 +197,7 @@ func newRank(rules *Policy, jobs *jobs, bounds []int, random *rand.Rand) *rank {
 		r.wheel[i] = none
 	}
 	if rules.PrefixCache {
-		r.prefix = newPrefixCache()
+		r.prefix = newPrefixCache(rules.HostBlocks)
 	}
 	return r
 }
@@ -362,6 +364,9 @@ func (r *rank) preempt() int32 {
 		}
 	}
 	r.leave(at)
+	if r.prefix != nil && !j.elsewhere && j.Request.Cached == 0 {
+		r.keep(j)
+	}
 	r.release(j)
 	if !j.elsewhere {
 		j.cached = 0
@@ -371,6 +376,16 @@ func (r *rank) preempt() int32 {
 	*r.queue++
 	r.waiting.pushFront(at)
 	return at
+}
+
+// keep leaves the blocks of a preempted job in the prefix cache, where it finds those that nobody
+// has needed meanwhile (vllm/v1/core/sched/scheduler.py, _preempt_request: freed blocks keep their
+// hashes; named from memory).
+func (r *rank) keep(j *job) {
+	if j.HashTokens == 0 { // its own, which no other prompt starts with
+		j.Chain, j.Shared, j.HashTokens, j.named = ^uint64(j.id), j.Input, r.rules.BlockTokens, 0
+	}
+	r.prefix.offer(j, r.rules.BlockTokens)
 }
 
 // unjoin forgets that a job began to decode.

@@ -16,7 +16,9 @@ type Record struct {
 	PeakBlocks   int // of a rank
 	HitTokens    int64
 	LookupTokens int64 // looked up in the prefix cache
+	LoadedTokens int64 // of those found, loaded from the host
 
+	Energy   *Energy   // nil: not asked for, or not known
 	Timeline *Timeline // may be nil
 
 	each func(*Ended)
@@ -35,15 +37,28 @@ type PoolRecord struct {
 }
 
 func newRecord(o *Options) *Record {
-	r := &Record{Summary: Summary{Limits: o.Limits}, each: o.Each}
+	r := &Record{Summary: Summary{Limits: o.Limits, meansOnly: o.meansOnly}, each: o.Each}
 	for i := range o.Pools {
 		p := &o.Pools[i]
 		r.Pools = append(r.Pools, PoolRecord{Role: p.Role, Servers: p.Servers, Ranks: p.Servers * p.Ranks, Blocks: p.Policy.Blocks})
+	}
+	if watts, known := o.waitingWatts(); known {
+		r.Energy = &Energy{Waiting: watts}
+		for i := range o.Pools {
+			r.Energy.Procs += float64(o.Pools[i].Servers*o.Pools[i].Ranks) * o.Pools[i].Power.Procs
+		}
 	}
 	if o.Every > 0 {
 		r.Timeline = &Timeline{Every: o.Every}
 	}
 	return r
+}
+
+// restart forgets all before.
+func (r *Record) restart(o *Options, t float64) {
+	present := r.present
+	*r = *newRecord(o)
+	r.Start, r.End, r.present, r.presentT = t, t, present, t
 }
 
 // step records the start of a step.
@@ -82,6 +97,9 @@ func (r *Record) step(s *server) {
 	default:
 		r.Kinds[1]++
 	}
+	if r.Energy != nil {
+		r.Energy.More += s.joules
+	}
 	if r.Timeline != nil {
 		r.Timeline.step(s)
 	}
@@ -96,6 +114,7 @@ func (r *Record) ended(j *job, t float64) {
 	r.Ended(&e)
 	r.Queued.Add(j.scheduled-j.Arrival, 1)
 	if r.each != nil {
+		e.Began, e.Ended = j.began.place(), j.home.place()
 		r.each(&e)
 	}
 }
@@ -113,6 +132,7 @@ func (r *Record) close(run *run) {
 			if k.prefix != nil {
 				r.HitTokens += k.prefix.hits
 				r.LookupTokens += k.prefix.lookups
+				r.LoadedTokens += k.prefix.loaded
 			}
 		}
 	}

@@ -12,19 +12,20 @@ type Result struct {
 	workload.Terms
 }
 
-func (r *Result) seen() *Seen { return &Seen{Summary: &r.Record.Summary, Terms: r.Terms} }
+// Seen is what clients saw.
+func (r *Result) Seen() *Seen { return &Seen{Summary: &r.Record.Summary, Terms: r.Terms} }
 
 // Holds reports whether the limits hold and the queue does not grow.
-func (r *Result) Holds() bool { return r.seen().Holds() }
+func (r *Result) Holds() bool { return r.Seen().Holds() }
 
 // Saturated reports whether arrivals exceed the capacity.
-func (r *Result) Saturated() bool { return r.seen().Saturated() }
+func (r *Result) Saturated() bool { return r.Seen().Saturated() }
 
 // Rising reports a load that still rises without a queue at the last arrival: the run is too short.
-func (r *Result) Rising() bool { return r.seen().Rising() }
+func (r *Result) Rising() bool { return r.Seen().Rising() }
 
 // Block formats the result as sglang.bench_serving does.
-func (r *Result) Block() string { return r.seen().Block() }
+func (r *Result) Block() string { return r.Seen().Block() }
 
 // Utilisation is the busy share of the busiest pool.
 func (r *Result) Utilisation() float64 {
@@ -77,7 +78,7 @@ func (r *Result) servers(words string, pool int) string {
 
 // Notes say what bounds the run, how busy it was, and how far its means can be trusted.
 func (r *Result) Notes() []string {
-	seen := r.seen()
+	seen := r.Seen()
 	out := seen.Growth()
 	note := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	note("bottleneck: %s", r.Bottleneck())
@@ -88,15 +89,20 @@ func (r *Result) Notes() []string {
 	if r.Preemptions > 0 {
 		note("preemptions: %d", r.Preemptions)
 	}
+	out = append(out, r.energyNotes()...)
 	if r.LookupTokens > 0 {
-		note("prefix cache: %.1f%% of the prompt tokens that might share one were cached", 100*float64(r.HitTokens)/float64(r.LookupTokens))
+		host := ""
+		if r.LoadedTokens > 0 {
+			host = fmt.Sprintf(", %.1f%% on the host", 100*float64(r.LoadedTokens)/float64(r.LookupTokens))
+		}
+		note("prefix cache: %.1f%% of the prompt tokens that might share one were cached%s", 100*float64(r.HitTokens)/float64(r.LookupTokens), host)
 	}
 	return append(append(out, seen.Goodput()...), seen.Trust()...)
 }
 
 // Fields are those of the clients, then those of the servers.
 func (r *Result) Fields() Fields {
-	return append(r.seen().Fields(),
+	return append(append(r.Seen().Fields(),
 		Field{"bottleneck", r.Bottleneck()},
 		Field{"utilisation", orNil(r.Utilisation())},
 		Field{"preemptions", r.Preemptions},
@@ -104,7 +110,7 @@ func (r *Result) Fields() Fields {
 		Field{"kv_blocks", r.Pools[len(r.Pools)-1].Blocks},
 		Field{"peak_kv_blocks", r.PeakBlocks},
 		Field{"prefix_hit_tokens", r.HitTokens},
-		Field{"seed", r.Traffic.Seed})
+		Field{"seed", r.Traffic.Seed}), r.energyFields()...)
 }
 
 // JSON is the fields as an object, in order.

@@ -22,6 +22,9 @@ func (r *Seen) Holds() bool {
 	return holds(&r.Terms.TTFT, &r.Summary.TTFT) && holds(&r.Terms.TPOT, &r.Summary.TPOT) && !r.Saturated()
 }
 
+// Limited reports whether limits were asked for.
+func (r *Seen) Limited() bool { return r.Terms.TTFT.Seconds > 0 || r.Terms.TPOT.Seconds > 0 }
+
 // growing is the least growth, as a share of the arrivals, that chance does not explain.
 const growing = 0.03
 
@@ -137,7 +140,7 @@ func (r *Seen) Goodput() []string {
 	}
 	verdict := "the limits hold"
 	switch {
-	case r.Terms.TTFT.Seconds == 0 && r.Terms.TPOT.Seconds == 0:
+	case !r.Limited():
 		verdict = "" // they apply to single requests
 	case !r.Holds():
 		verdict = "the limits do not hold"

@@ -31,9 +31,11 @@ type server struct {
 	held  float64 // no step starts before
 	down  bool    // takes no requests
 
-	pipe    *pipe   // shared with others; nil: none
+	pipe    *pipe // shared with others; nil: none
+	own     prompted
 	flights int     // its steps in the pipeline besides the one under way
 	works   float64 // seconds of its processors in the step under way
+	joules  float64 // of the step under way, beyond those of waiting
 
 	past      []float64 // starts of the last steps, latest first, one per step scheduled ahead
 	sincePoll int       // steps since it last took new requests
@@ -66,6 +68,7 @@ type run struct {
 	count   int64
 	live    int64
 	queue   int64   // waiting requests
+	skipped int64   // of the first, those that have ended
 	online  *Live   // nil: all requests come from a source
 	orders  []order // by time
 }
@@ -104,7 +107,7 @@ func newRun(o Options, source workload.Source) (*run, error) {
 	}
 	r := &run{Options: o, record: newRecord(&o), links: map[*rank]float64{}}
 	r.jobs.most = cmp.Or(o.waiting, waitingJobs)
-	r.arrive = arrivals{source: source, FrontEnd: o.FrontEnd, enters: math.Inf(-1)}
+	r.arrive = arrivals{source: source, FrontEnd: o.FrontEnd, free: make([]float64, max(1, o.FrontEnds))}
 	for i := range o.Pools {
 		r.addServers(i)
 	}
@@ -164,6 +167,9 @@ func (r *run) loop(ctx context.Context) error {
 		if math.IsInf(t, 1) {
 			break
 		}
+		if r.Count > 0 && r.record.Requests >= r.Count && r.settled(t) {
+			return nil
+		}
 		if err := r.process(ctx, t); err != nil {
 			return err
 		}
@@ -174,12 +180,20 @@ func (r *run) loop(ctx context.Context) error {
 	return nil
 }
 
+// settled reports whether the means of the counted requests have come to rest, or else counts twice
+// as many, from now on.
+func (r *run) settled(t float64) bool {
+	if r.Count >= r.Most || r.record.First.drift() < 2*restless && r.record.Latency.drift() < restless {
+		return true
+	}
+	r.Count = min(2*r.Count, r.Most)
+	r.record.restart(&r.Options, t)
+	return false
+}
+
 // next is the time of the next event; +Inf if there is none.
 func (r *run) next() float64 {
-	t, any := r.arrive.next()
-	if !any {
-		t = math.Inf(1)
-	}
+	t := r.arrive.next()
 	if len(r.events) > 0 {
 		t = min(t, r.events[0].at)
 	}
@@ -236,15 +250,15 @@ func (r *run) enter(ctx context.Context, t float64) error {
 		if r.count&0xff == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		at, any := r.arrive.next()
-		if !any || at > t {
-			return nil
+		q, any := r.arrive.take(t)
+		if !any {
+			took, err := r.arrive.takeIn(t)
+			if err != nil || !took {
+				return err
+			}
+			continue
 		}
-		q, err := r.arrive.take()
-		if err == nil {
-			err = r.fits(&q)
-		}
-		if err != nil {
+		if err := r.fits(&q); err != nil {
 			return err
 		}
 		job := r.jobs.add(q, r.count)
@@ -254,12 +268,17 @@ func (r *run) enter(ctx context.Context, t float64) error {
 		if r.online != nil && !r.online.entered(job, &q, t) {
 			continue
 		}
+		if q.UnderWay && r.split() && len(r.decode) > 0 {
+			r.jobs.at(job).cached = q.Input
+			r.decodeAt(r.route(r.decode, &q, &r.turn[1]), job, t)
+			continue
+		}
 		to := r.route(r.entry, &q, &r.turn[0])
 		r.give(to, job, t)
 	}
 }
 
-// fits rejects a request that can never run.
+// fits rejects a request that can never run, or shortens its prompt.
 func (r *run) fits(q *workload.Request) error {
 	if q.Input < 1 || q.Output < 1 {
 		return fmt.Errorf("request %d: input and output must be at least 1 token, not %d and %d", r.count, q.Input, q.Output)
@@ -273,7 +292,9 @@ func (r *run) fits(q *workload.Request) error {
 		if r.Pools[i].Role == deploy.Prefill && !p.ReservesOutput {
 			tokens, most = q.Input, p.Blocks*p.BlockTokens
 		}
-		if tokens > most {
+		if over := tokens - most; over > 0 && r.Shortens && q.Input > over {
+			q.Input -= over
+		} else if over > 0 {
 			return fmt.Errorf("request %d: %d + %d tokens can never run: the KV cache of a rank holds %d", r.count, q.Input, q.Output, p.Blocks*p.BlockTokens)
 		}
 		if q.HashTokens%p.BlockTokens != 0 {
@@ -347,6 +368,9 @@ func (r *run) begin(s *server, t float64) {
 		if k.schedule(t, s.flights > 0, held) {
 			works = true
 		}
+		for _, at := range k.begun {
+			r.emit(r.jobs.at(at), 1, t)
+		}
 	}
 	if !works {
 		if s.state = idle; s.flights > 0 {
@@ -355,7 +379,7 @@ func (r *run) begin(s *server, t float64) {
 		r.leaveLine(s, t)
 		return
 	}
-	pass, pace := s.seconds()
+	pass, pace := s.seconds(t)
 	if !s.warm && slices.ContainsFunc(s.ranks, func(k *rank) bool { return len(k.chunks) > 1 }) {
 		s.warm = true
 		pass, pace = pass+r.WaveSeconds, pace+r.WaveSeconds
@@ -372,14 +396,17 @@ func (r *run) start(s *server, t, pass, pace float64) {
 		copy(s.past[1:], s.past)
 		s.past[0] = t
 	}
-	leaves, goesOn := s.at, s.goesOn()
+	leaves, goesOn, free := s.at, s.goesOn(), s.at
 	if p := s.pipe; p != nil {
 		s.works = pace * float64(p.stages)
 		leaves = p.enter(t, s.at-t, pace)
+		free = p.enters
 		if s.at = leaves; goesOn && !s.awaited() {
 			s.at = p.enters
 		}
 	}
+	s.prompted().pass(free, s.pool.Window, slices.ContainsFunc(s.ranks, func(k *rank) bool { return len(k.chunks) > 0 }))
+	s.joules = s.draws()
 	r.record.step(s)
 	if r.Watch != nil {
 		r.watch(s)
@@ -393,10 +420,11 @@ func (r *run) start(s *server, t, pass, pace float64) {
 }
 
 func (r *run) watch(s *server) {
+	watts := s.watts()
 	for i, k := range s.ranks {
 		if k.decodes || len(k.chunks) > 0 {
 			r.Watch(&Step{Server: s.index, Rank: i, Index: s.step, Start: s.start, End: s.at, Work: &k.work,
-				Queued: k.queued, Waiting: k.waiting.n, Running: k.decoding + len(k.chunks), Blocks: k.used, Preempted: k.preempted})
+				Queued: k.queued, Waiting: k.waiting.n, Running: k.decoding + len(k.chunks), Blocks: k.used, Preempted: k.preempted, Watts: watts})
 		}
 	}
 }
@@ -478,7 +506,18 @@ func (r *run) between(s *server, t float64) {
 func (r *run) finished(at int32, t float64) {
 	j := r.jobs.at(at)
 	r.live--
-	r.record.ended(j, t)
+	if j.id < r.Skip {
+		r.skipped++
+	}
+	switch {
+	case r.skipped == r.Skip && j.id >= r.Skip || r.Skip == 0:
+		r.record.ended(j, t)
+	case r.skipped == r.Skip:
+		r.record.Left(t)
+		r.record.restart(&r.Options, t)
+	default:
+		r.record.Left(t)
+	}
 	if r.online != nil {
 		delete(r.online.jobs, j.Client)
 	}

@@ -22,6 +22,9 @@ type StepTimes struct {
 	one       op.Sums   // of a decoding sequence without its context
 	slopes    []op.Sums // per key between two bounds
 	table     map[place]float64
+	recent    [recentPlaces]timedPlace // of the table: the steps of a run hardly move
+	watts     map[place]float64
+	alike     map[alike]float64
 	direct    bool // more bounds than the table has axes for
 	corner    [mostBounds + 1]axis
 	step      op.Step // scratch
@@ -35,6 +38,24 @@ const mostBounds = 2
 type place struct {
 	sequences, under int32
 	mean             [mostBounds + 1]uint32
+}
+
+// timedPlace is a place and its time.
+type timedPlace struct {
+	place
+	seconds float64
+}
+
+// recentPlaces is a power of two.
+const recentPlaces = 512
+
+// slot is where a place is kept among the recent ones.
+func (at *place) slot() int {
+	h := uint64(uint32(at.sequences))<<32 | uint64(uint32(at.under))
+	for _, m := range at.mean {
+		h = h*0x9e3779b97f4a7c15 ^ uint64(m)
+	}
+	return int(h * 0x9e3779b97f4a7c15 >> 32 % recentPlaces)
 }
 
 // axis is two neighbouring places and the position of a value between them.
@@ -51,7 +72,7 @@ func NewStepTimes(d *deploy.Deployment, pool *deploy.Pool) (*StepTimes, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &StepTimes{evaluator: e, plan: pool.Plan, table: map[place]float64{}, fitted: d.Fitted}
+	s := &StepTimes{evaluator: e, plan: pool.Plan, table: map[place]float64{}, alike: map[alike]float64{}, watts: map[place]float64{}, fitted: d.Fitted}
 	s.plan.Batch = plan.Batch{Count: 1, Size: 1}
 	s.bounds = boundsOf(d.Model, pool.Plan.Drafts)
 	s.direct = len(s.bounds) > mostBounds
@@ -146,6 +167,9 @@ func (s *StepTimes) Seconds(w *Work) float64 {
 // uncorrected is the time before measurements of the deployment correct it.
 func (s *StepTimes) uncorrected(w *Work) float64 {
 	if len(w.Chunks) > 0 || s.direct {
+		if w.Decodes == 0 {
+			return s.prompts(w)
+		}
 		return s.Direct(w)
 	}
 	// Mean keys of a sequence between two bounds.
@@ -159,6 +183,36 @@ func (s *StepTimes) uncorrected(w *Work) float64 {
 	s.corner[last] = newAxis(float64(w.Context-below)/n, last == 0)
 	at := place{sequences: int32(w.Decodes), under: int32(w.Under)}
 	return s.blend(&at, 0, last)
+}
+
+// prompts is a step of prompts alone, which recur where these are alike.
+func (s *StepTimes) prompts(w *Work) float64 {
+	at := alike{count: len(w.Chunks), under: w.Under, prompted: w.Prompted, first: w.Chunks[0], absent: w.Absent}
+	for i, c := range w.Chunks {
+		if c.Ends {
+			at.ends++
+		}
+		if c != at.first {
+			if i < len(w.Chunks)-1 {
+				return s.Direct(w)
+			}
+			at.last = c
+		}
+	}
+	t, ok := s.alike[at]
+	if !ok {
+		t = s.Direct(w)
+		s.alike[at] = t
+	}
+	return t
+}
+
+// alike is prompts that are all the same, but for the last.
+type alike struct {
+	count, ends, under int
+	prompted           int
+	first, last        Chunk
+	absent             float64
 }
 
 // blend interpolates between the corners of a cell.
@@ -192,29 +246,43 @@ func newAxis(x float64, front bool) axis {
 		}
 		return axis{0, float32(least), x / least}
 	}
-	frac, exp := math.Frexp(x / least) // x = least · frac · 2^exp, frac in [½, 1)
-	i := math.Floor((2*frac - 1) * perDoubling)
-	octave := math.Ldexp(least, exp-1)
-	low, high := octave*(1+i/perDoubling), octave*(1+(i+1)/perDoubling)
-	return axis{float32(low), float32(high), (x - low) / (high - low)}
+	// The least is a power of two: the exponent is the octave, leading bits are the place in it.
+	const mantissa, places = 52, 3 // perDoubling = 2^places
+	bits := math.Float64bits(x)
+	low := math.Float64frombits(bits &^ (1<<(mantissa-places) - 1))
+	step := math.Float64frombits(bits&^(1<<mantissa-1)) / perDoubling
+	return axis{float32(low), float32(low + step), (x - low) / step}
 }
 
 // place returns the time at a place of the table.
 func (s *StepTimes) place(at *place) float64 {
+	last := &s.recent[at.slot()]
+	if last.place == *at {
+		return last.seconds
+	}
 	t, ok := s.table[*at]
 	if !ok {
 		var step op.Step
-		n := float64(at.sequences)
-		addSums(&step[op.Decode], n, &s.one)
-		for i := range s.slopes {
-			addSums(&step[op.Decode], n*float64(math.Float32frombits(at.mean[i])), &s.slopes[i])
-		}
-		s.plan.Under = int(at.under)
+		s.decodes(at, &step)
 		t = s.evaluator.Step(&s.plan, &step).Step
 		s.table[*at] = t
 	}
+	*last = timedPlace{*at, t}
 	return t
 }
+
+// decodes is the step at a place of the table.
+func (s *StepTimes) decodes(at *place, step *op.Step) {
+	n := float64(at.sequences)
+	addSums(&step[op.Decode], n, &s.one)
+	for i := range s.slopes {
+		addSums(&step[op.Decode], n*float64(math.Float32frombits(at.mean[i])), &s.slopes[i])
+	}
+	s.plan.Under = int(at.under)
+}
+
+// lowest is the lower place, as bits.
+func (x axis) lowest() uint32 { return math.Float32bits(x.low) }
 
 // Direct is the time of a step without the table.
 func (s *StepTimes) Direct(w *Work) float64 {
@@ -235,5 +303,6 @@ func (s *StepTimes) Direct(w *Work) float64 {
 		addSums(&step[op.Decode], float64(w.Context-below), &s.slopes[len(w.Bounded)])
 	}
 	s.plan.Under = w.Under
+	s.evaluator.Prompted(float64(w.Prompted) / promptParts)
 	return s.evaluator.Step(&s.plan, step).Step
 }

@@ -1,5 +1,7 @@
 package simulate
 
+import "slices"
+
 // Summary is what clients saw of a run, filled alike by simulations and benchmarks of real servers.
 type Summary struct {
 	Requests        int64 // ended
@@ -20,8 +22,9 @@ type Summary struct {
 	Limits Limits
 	Good   int64 // requests that kept all limits
 
-	present  int64
-	presentT float64
+	present   int64
+	presentT  float64
+	meansOnly bool
 }
 
 // Limits in seconds that a good request keeps; 0: none.
@@ -33,6 +36,17 @@ type Ended struct {
 	Arrival, Scheduled, First, Finish float64
 	Input, Output, Preemptions        int
 	Client, Server                    int // where it ended
+	Began, Ended                      Place
+}
+
+// Place is a rank of a server.
+type Place struct{ Server, Rank int }
+
+func (t target) place() Place {
+	if t.server == nil {
+		return Place{}
+	}
+	return Place{t.server.index, slices.Index(t.server.ranks, t.rank)}
 }
 
 // TPOT is the time per output token after the first, or 0.
@@ -65,7 +79,11 @@ func (s *Summary) moved(t float64) {
 }
 
 // Token records tokens that came this long after the previous one.
-func (s *Summary) Token(gap float64, count int) { s.ITL.Add(gap, count) }
+func (s *Summary) Token(gap float64, count int) {
+	if !s.meansOnly {
+		s.ITL.Add(gap, count)
+	}
+}
 
 // Left records a request that left without an answer.
 func (s *Summary) Left(t float64) {

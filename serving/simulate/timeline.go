@@ -10,6 +10,7 @@ type Timeline struct {
 // steps and tokens count where they start.
 type Point struct {
 	Running, Waiting, Blocks float64
+	Joules                   float64 // beyond those of waiting
 	Steps, Tokens            int64
 }
 
@@ -43,7 +44,11 @@ func (l *Timeline) step(s *server) {
 	first := int(s.start / l.Every)
 	for i := first; i <= last; i++ {
 		seconds := max(0, min(s.at, float64(i+1)*l.Every)-max(s.start, float64(i)*l.Every))
-		l.Points[i].add(&Point{Running: seconds * p.Running, Waiting: seconds * p.Waiting, Blocks: seconds * p.Blocks})
+		part := Point{Running: seconds * p.Running, Waiting: seconds * p.Waiting, Blocks: seconds * p.Blocks}
+		if s.at > s.start {
+			part.Joules = s.joules * seconds / (s.at - s.start)
+		}
+		l.Points[i].add(&part)
 	}
 	l.Points[first].add(&Point{Steps: 1, Tokens: p.Tokens})
 }
@@ -52,6 +57,7 @@ func (p *Point) add(q *Point) {
 	p.Running += q.Running
 	p.Waiting += q.Waiting
 	p.Blocks += q.Blocks
+	p.Joules += q.Joules
 	p.Steps += q.Steps
 	p.Tokens += q.Tokens
 }

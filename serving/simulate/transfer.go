@@ -43,7 +43,8 @@ func (r *run) handOver(k *rank, at int32, t float64) bool {
 	return true
 }
 
-// arrived ends a transfer: the first token is out, and the request waits to decode.
+// arrived ends a transfer: the request waits for room to decode. Its first token comes out of the
+// decode server, which clients are connected to, when it is admitted there.
 func (r *run) arrived(t float64) {
 	m := r.moves[0]
 	r.moves = append(r.moves[:0], r.moves[1:]...)
@@ -54,12 +55,19 @@ func (r *run) arrived(t float64) {
 		r.forget(m.job, t)
 		return
 	}
-	j.home, j.first, j.last, j.emitted = m.to, t, t, 1
-	r.emit(j, 1, t)
+	r.decodeAt(m.to, m.job, t)
+}
+
+// decodeAt lets a decode rank go on with a request that has its first token.
+func (r *run) decodeAt(to target, at int32, t float64) {
+	j := r.jobs.at(at)
+	j.home, j.emitted = to, 1
 	if j.emitted >= j.Output {
-		r.finished(m.job, t)
+		j.first, j.last = t, t
+		r.emit(j, 1, t)
+		r.finished(at, t)
 		return
 	}
 	j.elsewhere, j.sent, j.named = true, true, 0
-	r.give(m.to, m.job, t)
+	r.give(to, at, t)
 }

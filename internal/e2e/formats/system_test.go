@@ -30,6 +30,8 @@ var (
 	nested = dense.withAll(set{
 		"runtime.num_procs_list": `[4]`, "runtime.parallel_config": `[[1, 1, 4]]`, "system.networks[0].size": `2`,
 	})
+	// priced has prices, which change no time.
+	priced = dense.with("system.economics", `{"per_hour": {"dollars": 1, "date": "2025", "source": "a"}, "purchase": {"dollars": 1, "date": "2025", "source": "a"}, "dies": [{"mm2": 1, "wafer_dollars": 1, "defects_per_cm2": 1}], "package_dollars": 1, "memory_dollars_per_GB": 1}`)
 	// powered has a power, which changes no time.
 	powered = dense.with("system.power", `{"rest_W": 50, "on_W": 80, "busy_W": 100, "limit_W": 300, "clock": {"MHz": 1000, "lowest_MHz": 200}, "pJ_per_flop": {"float16": 1}, "pJ_per_byte": 50, "origin": "estimated"}`)
 	// gated has a kernel for its gate: see the test of kernels.
@@ -56,7 +58,7 @@ var systemTests = []keyTest{
 	{"power.busy_W", powered, set{"system.power.busy_W": `90`}, nil},
 	{"power.limit_W", powered, set{"system.power.limit_W": `200`}, nil},
 	{"power.held", powered, set{"system.power.held": `0.9`}, nil},
-	{"power.burst_W", powered, set{"system.power.burst_W": `400`}, nil},
+	{"power.window_s", powered, set{"system.power.window_s": `0.1`}, nil},
 	{"power.clock.MHz", powered, set{"system.power.clock.MHz": `900`}, nil},
 	{"power.clock.lowest_MHz", powered, set{"system.power.clock.lowest_MHz": `300`}, nil},
 	{"power.clock.knee", powered, set{"system.power.clock.knee": `0.6`}, nil},
@@ -70,6 +72,22 @@ var systemTests = []keyTest{
 	{"power.issue", powered, set{"system.power.issue": `0.3`}, nil},
 	{"power.host_W", powered, set{"system.power.host_W": `100`}, nil},
 	{"power.origin", powered, set{"system.power.origin": `"measured"`}, nil},
+	{"economics.per_hour.dollars", priced, set{"system.economics.per_hour.dollars": `2`}, nil},
+	{"economics.per_hour.date", priced, set{"system.economics.per_hour.date": `"2026"`}, nil},
+	{"economics.per_hour.source", priced, set{"system.economics.per_hour.source": `"b"`}, nil},
+	{"economics.purchase.dollars", priced, set{"system.economics.purchase.dollars": `2`}, nil},
+	{"economics.purchase.date", priced, set{"system.economics.purchase.date": `"2026"`}, nil},
+	{"economics.purchase.source", priced, set{"system.economics.purchase.source": `"b"`}, nil},
+	{"economics.dies[].mm2", priced, set{"system.economics.dies[0].mm2": `2`}, nil},
+	{"economics.dies[].count", priced, set{"system.economics.dies[0].count": `2`}, nil},
+	{"economics.dies[].wafer_dollars", priced, set{"system.economics.dies[0].wafer_dollars": `2`}, nil},
+	{"economics.dies[].defects_per_cm2", priced, set{"system.economics.dies[0].defects_per_cm2": `2`}, nil},
+	{"economics.dies[].clustering", priced, set{"system.economics.dies[0].clustering": `2`}, nil},
+	{"economics.dies[].wafer_mm", priced, set{"system.economics.dies[0].wafer_mm": `200`}, nil},
+	{"economics.dies[].edge_mm", priced, set{"system.economics.dies[0].edge_mm": `2`}, nil},
+	{"economics.dies[].scribe_mm", priced, set{"system.economics.dies[0].scribe_mm": `2`}, nil},
+	{"economics.package_dollars", priced, set{"system.economics.package_dollars": `2`}, nil},
+	{"economics.memory_dollars_per_GB", priced, set{"system.economics.memory_dollars_per_GB": `2`}, nil},
 	{"generation", dense, set{"system.generation": `"Hopper"`}, nil},
 	{"formats", dense, set{"system.formats": `["int8"]`}, nil},
 	{"exchange_remark", dense, set{"system.exchange_remark": `"slow links"`}, nil},
@@ -180,6 +198,7 @@ var systemTests = []keyTest{
 
 	{key: "mem2.GiB", base: dense.with("system.mem2", second), change: set{"system.mem2.GiB": `2`}},
 	{key: "mem2.GBps", base: dense.with("system.mem2", second), change: set{"system.mem2.GBps": `2`}},
+	{key: "mem2.host_GBps", base: dense.with("system.mem2", second), change: set{"system.mem2.host_GBps": `2`}},
 	{key: "mem2.MB_efficiency", base: dense.with("system.mem2", second), change: set{"system.mem2.MB_efficiency": `[[0, 0.5]]`}},
 	{key: "mem1.new.GBps", base: dense.with("system.mem1.new", anew), change: set{"system.mem1.new.GBps": `2`}},
 	{key: "mem1.new.thread_GBps", base: dense.with("system.mem1.new", anew), change: set{"system.mem1.new.thread_GBps": `2`}},

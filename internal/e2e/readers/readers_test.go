@@ -152,3 +152,17 @@ func TestPandasExamples(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// TestDuckDBReadsParts: DuckDB reads the parts of a scan as one table, by names without quotes.
+func TestDuckDBReadsParts(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "scan.json")
+	if err := os.WriteFile(file, []byte(`{"command": "estimate", "settings": {"model": "llama_3_8b", "system": "H200", "batch": "1,8", "phase": "decode"}, "vary": ["sys.mem1.GBps=3000:9000:7"]}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "sweep", "run", file, "-o", filepath.Join(dir, "results"))
+	rows := duckdb(t, dir, "SELECT count(*)::INTEGER AS n, max(sys_mem1_GBps) AS fastest, min_by(point, step_ms)::INTEGER AS best, bool_and(fits) AS fit FROM 'results/part-*.parquet'")
+	if len(rows) != 1 || fmt.Sprint(rows[0]["n"]) != "14" || fmt.Sprint(rows[0]["fastest"]) != "9000" || fmt.Sprint(rows[0]["best"]) != "6" || rows[0]["fit"] != true {
+		t.Errorf("%v", rows)
+	}
+}

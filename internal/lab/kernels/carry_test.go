@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"throughline/hardware"
 	"throughline/hardware/kernel"
 )
 
@@ -71,23 +70,4 @@ func TestFillLinks(t *testing.T) {
 	}
 	none := &kernel.Set{}
 	fillLinks(none, set(1.5))
-}
-
-// TestClocks: kernels run at the clocks at which they were measured. The share that long prefills keep was found on an H200 and holds
-// for no other chip.
-func TestClocks(t *testing.T) {
-	for _, b := range built {
-		src, _ := hardware.Catalogue.Find(b.name)
-		s, doc := hardware.Read(b.name, src)
-		if err := doc.Err(); err != nil {
-			t.Fatal(err)
-		}
-		want := 0.0
-		if b.name == "H200" {
-			want = 0.9
-		}
-		if got := s.Kernels.Sustained; got != want {
-			t.Errorf("%s keeps %v of its rate in a prefill, want %v", b.name, got, want)
-		}
-	}
 }

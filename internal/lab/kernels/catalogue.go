@@ -16,6 +16,7 @@ import (
 	"throughline/hardware"
 	"throughline/hardware/kernel"
 	"throughline/internal/calibrate"
+	"throughline/internal/files"
 	"throughline/internal/measurement"
 )
 
@@ -79,13 +80,6 @@ var built = []chipTables{
 // over to other chips: engines fuse them alike, and tables of engines lack them.
 const compiledOnH200 = "H200, compiled"
 
-// sustainedShare is the share of isolated kernels' rate that long prefills keep on an H200, whose
-// 700 W bind there (docs/validation/forward.md). It holds for no other chip: other limits, formats
-// and mixtures of work lower other clocks.
-//
-// Chosen: long prefills on one H200 (docs/validation.md); 2026-11-15.
-var sustainedShare = map[string]float64{"H200": 0.9}
-
 // skipped are tables of whole modules, which have no model; exchanges of the older engine on the
 // H200, which are the H100's renamed; and an H20 table of a kernel that, unlike the chip's others,
 // does not split the context.
@@ -108,9 +102,9 @@ func (m *measured) names(folder string) ([]string, error) {
 }
 
 // load reads tables and takes what contradicts itself out of them.
-func load(files []string) (rows []measurement.Row, bad []measurement.Problem, conflicts []calibrate.Conflict, err error) {
-	for _, f := range files {
-		tab, err := measurement.ReadFile(f)
+func load(names []string) (rows []measurement.Row, bad []measurement.Problem, conflicts []calibrate.Conflict, err error) {
+	for _, f := range names {
+		tab, err := measurement.ReadFile(files.Machine, f)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -201,7 +195,7 @@ func ofOwnTables(b chipTables, fit func(*measured) (*kernel.Set, error)) (*kerne
 	if err != nil {
 		return nil, err
 	}
-	set := &kernel.Set{System: b.name, Peaks: s.Peaks(), Sustained: sustainedShare[b.name]}
+	set := &kernel.Set{System: b.name, Peaks: s.Peaks()}
 	var sources []string
 	for i := range b.own {
 		part, err := fit(&b.own[i])

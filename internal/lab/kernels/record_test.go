@@ -92,7 +92,7 @@ func TestStale(t *testing.T) {
 			put(t, filepath.Join(folder, code[0], "more.go"), "package kernels\n\nconst more = 1\n")
 		}, "the code of", 0},
 		{"a constant", func(t *testing.T, folder string) {
-			edit(t, filepath.Join(folder, code[0], "catalogue.go"), `"H200": 0.9}`, `"H200": 0.8}`)
+			edit(t, filepath.Join(folder, code[0], "catalogue.go"), "const idle = 1.5", "const idle = 1.4")
 		}, "the code of", 0},
 		{"a comment", func(t *testing.T, folder string) {
 			edit(t, filepath.Join(folder, code[0], "catalogue.go"), "// measured is", "// Measured is\n// something:")

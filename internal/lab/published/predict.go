@@ -11,6 +11,7 @@ import (
 	"throughline/engine"
 	"throughline/estimate"
 	"throughline/hardware/kernel"
+	"throughline/internal/catalogue"
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/validate"
@@ -143,7 +144,7 @@ func (p *predictor) shape(name string) (*model.Model, error) {
 	if m := p.shapes[name]; m != nil {
 		return m, nil
 	}
-	f, err := question.Find("model", name, model.Catalogue, "")
+	f, err := question.Find("model", name, model.Catalogue, catalogue.Places{})
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +183,9 @@ const endless = 1 << 16
 func (p *predictor) fill(c *config) error {
 	q := c.point
 	q.Phase, q.Batch = "", endless
-	a, err := p.points.Answer(&q)
+	p.points.Rough = true // room is not what simulations are for
+	a, err := p.points.Serve(&q)
+	p.points.Rough = false
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
+	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/validate"
 )
@@ -106,9 +107,9 @@ func (t *Table) BuiltIn(ctx context.Context, root string) error {
 		return err
 	}
 	name := filepath.Join(root, starts)
-	f, err := csvfile.Open(name)
+	f, err := csvfile.Open(files.Machine, name)
 	if err != nil {
-		return document.Unreadable(name, err)
+		return document.Unreadable(files.Machine, name, err)
 	}
 	defer f.Close()
 	r, err := validate.Published(ctx, name, f, question.DefaultOf(question.Published))
@@ -140,14 +141,14 @@ func (t *Table) plain(r *validate.Report) {
 func (t *Table) ReadFile(ctx context.Context, name string) error {
 	info, err := os.Stat(name)
 	if err != nil {
-		return document.Unreadable(name, err)
+		return document.Unreadable(files.Machine, name, err)
 	}
 	if !info.IsDir() {
 		return t.file(ctx, name, name)
 	}
 	return filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return document.Unreadable(path, err)
+			return document.Unreadable(files.Machine, path, err)
 		}
 		if d.IsDir() || !strings.HasSuffix(strings.TrimSuffix(path, ".gz"), ".csv") {
 			return nil
@@ -158,9 +159,9 @@ func (t *Table) ReadFile(ctx context.Context, name string) error {
 }
 
 func (t *Table) file(ctx context.Context, name, short string) error {
-	f, err := csvfile.Open(name)
+	f, err := csvfile.Open(files.Machine, name)
 	if err != nil {
-		return document.Unreadable(name, err)
+		return document.Unreadable(files.Machine, name, err)
 	}
 	defer f.Close()
 	err = t.read(ctx, name, f)

@@ -149,7 +149,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestEveryTableIsAsked: the totals of each command of validate are among the answers.
+// TestEveryTableIsAsked: the totals of each command of validate that reads measurements are among the answers; golden reads
+// answers.
 func TestEveryTableIsAsked(t *testing.T) {
 	var help bytes.Buffer
 	if code := cli.Run(t.Context(), []string{"validate", "--help"}, cli.Streams{Out: &help, Err: &help}); code != 0 {
@@ -160,7 +161,7 @@ func TestEveryTableIsAsked(t *testing.T) {
 	commands := strings.Split(list, "\n")
 	for _, line := range commands {
 		command := strings.Fields(line)[0]
-		if !slices.ContainsFunc(tables, func(args string) bool { return strings.HasPrefix(args, command+" ") }) {
+		if command != "golden" && !slices.ContainsFunc(tables, func(args string) bool { return strings.HasPrefix(args, command+" ") }) {
 			t.Errorf("no table is given to validate %s", command)
 		}
 	}

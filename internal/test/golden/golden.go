@@ -11,6 +11,9 @@ import (
 
 var update = flag.Bool("update", false, "write the expected files anew")
 
+// Updating reports whether expected files are written.
+func Updating() bool { return *update }
+
 // Root is the folder of the module, seen from a package three levels below it.
 const Root = "../../.."
 

@@ -21,21 +21,21 @@ type room struct {
 
 // rooms are all packages, each room knowing only those after it. docs/architecture.md shows them.
 var rooms = []room{
-	{"Commands", "read flags, run one answer, choose a writer", []string{"cmd/throughline", "cmd/lab", "internal/cli"}},
+	{"Commands", "read flags, run one answer, choose a writer", []string{"cmd/throughline", "cmd/release", "cmd/lab", "internal/cli", "internal/mcp", "internal/web"}},
 	{"Laboratory", "choose what is built in by measurements, judge predictions by what was held out", []string{"internal/lab", "internal/lab/kernels", "internal/lab/published"}},
 	{"Library", "question in, answer out, for programs in Go", []string{"."}},
 	{"Servers", "start real servers or stand in for one", []string{"internal/matrix", "internal/emulate"}},
-	{"Output", "tables, files, charts and pages of results", []string{"internal/page", "internal/picture", "internal/workbook", "internal/report"}},
-	{"Evidence", "compare predictions with measurements", []string{"internal/gap", "internal/validate", "internal/benchmark"}},
+	{"Output", "tables, files, charts and pages of results", []string{"internal/page", "internal/picture", "internal/workbook", "internal/report", "internal/sentence"}},
+	{"Evidence", "compare predictions with measurements", []string{"internal/gap", "internal/gold", "internal/validate", "internal/benchmark"}},
 	{"Answers", "one answer for each kind of question", []string{"internal/scenario", "internal/difference", "internal/exchange", "internal/sweep", "internal/advice", "internal/profile", "internal/explain", "internal/point", "internal/result", "internal/rawdata"}},
-	{"Questions", "turn flags, rows and files into a deployment and a load", []string{"internal/question", "internal/jobfile"}},
+	{"Questions", "turn flags, rows and files into a deployment and a load", []string{"internal/scan", "internal/api", "internal/question", "internal/jobfile"}},
 	{"Measurement", "measure servers, read tables, fit kernels", []string{"internal/bench", "internal/runs", "internal/fitted", "internal/calibrate", "internal/measurement"}},
 	{"Tables", "typed columns over rows, written in every form", []string{"internal/table"}},
 	{"Serving", "what clients see: engines, closed form, simulation", []string{"serving/simulate", "serving", "engine", "deploy"}},
 	{"Search", "all plans of an instance, and the best batch", []string{"search"}},
 	{"Step", "operators of one step, their prices, their order, their sum", []string{"estimate", "schedule", "cost", "op", "collective", "plan"}},
-	{"Facts", "models, chips, loads, assumptions, routing statistics", []string{"experts", "assume", "workload", "hardware", "hardware/shape", "hardware/kernel", "model", "number"}},
-	{"Tools", "files and drawings; they know nothing of the domain", []string{"internal/watch", "internal/trace", "internal/chart", "internal/catalogue", "internal/version", "internal/secret", "internal/atomicfile", "internal/csvfile", "internal/document"}},
+	{"Facts", "models, chips, loads, assumptions, routing statistics", []string{"experts", "assume", "workload", "hardware", "hardware/shape", "hardware/kernel", "model", "number", "internal/names"}},
+	{"Tools", "files and drawings; they know nothing of the domain", []string{"internal/store", "internal/axis", "internal/watch", "internal/trace", "internal/chart", "internal/catalogue", "internal/version", "internal/secret", "internal/atomicfile", "internal/csvfile", "internal/document", "internal/files"}},
 }
 
 // knows says for each room how many imports lead from its packages to those of each other room.

@@ -1,0 +1,102 @@
+package advice
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"throughline/internal/question"
+)
+
+// underLimits searches under each of the power limits that a question asks for. The answer is the
+// first of them or, for the least energy, the one whose best deployment takes it.
+func underLimits(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
+	limits := l.SearchedLimits()
+	if len(limits) == 0 {
+		return leastEnergy(ctx, l, o)
+	}
+	least := o.Objective == Energy || l.PowerLimit == question.AnyLimit
+	var best *Advice
+	var limited []Candidate
+	for _, limit := range limits {
+		got, err := leastEnergy(ctx, l.Under(limit), o)
+		if err != nil {
+			return got, err
+		}
+		if least && got.exceeds() {
+			break // nor does it keep to a lower one
+		}
+		if len(got.Ranked) > 0 {
+			limited = append(limited, got.Ranked[0])
+		}
+		if best == nil || least && got.joules() < best.joules() {
+			best = got
+		}
+		if got.Partial {
+			break
+		}
+	}
+	best.Limited = limited
+	return best, nil
+}
+
+// exceeds tells whether the best deployment draws more than its limit even at the lowest clock.
+func (a *Advice) exceeds() bool {
+	if len(a.Ranked) == 0 || a.Ranked[0].Energy == nil {
+		return false
+	}
+	e := a.Ranked[0].Energy
+	return e.Watts > e.Limit
+}
+
+// joules per output token of the best deployment.
+func (a *Advice) joules() float64 {
+	if len(a.Ranked) == 0 {
+		return math.Inf(1)
+	}
+	return a.Ranked[0].joules()
+}
+
+func (c *Candidate) joules() float64 {
+	if c.Energy == nil {
+		return math.Inf(1)
+	}
+	return c.Energy.Output
+}
+
+// sought is what a search finds, with the chance that is asked for.
+func sought(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
+	if o.Chance > 0 {
+		return likely(ctx, l, o)
+	}
+	return advise(ctx, l, o)
+}
+
+// thrifty is how many deployments with the most throughput are ranked by their energy: what serves
+// more from the same processors takes less, but for the watts that they draw.
+const thrifty = 8
+
+// leastEnergy searches, and ranks by what is drawn where the objective is energy and nobody says
+// which power is paid for.
+func leastEnergy(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
+	if o.Objective != Energy || o.Watts > 0 || slices.ContainsFunc(l.Shares, func(s question.Share) bool { return s.Watts > 0 }) {
+		return sought(ctx, l, o)
+	}
+	wide := o
+	wide.Top = max(o.Top, thrifty)
+	got, err := sought(ctx, l, wide)
+	if got == nil {
+		return got, err
+	}
+	slices.SortStableFunc(got.Ranked, func(a, b Candidate) int { return cmp.Compare(a.joules(), b.joules()) })
+	kept, modes := 0, map[string]bool{}
+	got.Ranked = slices.DeleteFunc(got.Ranked, func(c Candidate) bool {
+		if kept >= o.Top && modes[c.Mode] {
+			return true
+		}
+		kept, modes[c.Mode] = kept+1, true
+		return false
+	})
+	return got, err
+}

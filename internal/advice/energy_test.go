@@ -1,0 +1,42 @@
+package advice_test
+
+import (
+	"math"
+	"testing"
+
+	"throughline/internal/advice"
+	"throughline/internal/question"
+	"throughline/internal/test/long"
+)
+
+// TestLeastEnergy: under the limits on latency, `auto` takes the power limit with the least joules per token, of those that the chip can keep to (not 210 W); no lower limit serves
+// more; joules per token times tokens are watts times processors; and the objective energy ranks by them.
+func TestLeastEnergy(t *testing.T) {
+	long.NotRacing(t)
+	l := load(t, "llama_3_8b", "H200", 30)
+	l.PowerLimit = question.AnyLimit
+	got := advise(t, l, advice.Options{Search: question.Search{GPUs: 4, Mode: advice.Aggregated}})
+	if len(got.Limited) != 7 {
+		t.Fatalf("%d limits", len(got.Limited))
+	}
+	for i := range got.Limited {
+		c := &got.Limited[i]
+		e := c.Energy
+		if c.TPOT > 0.030*(1+1e-9) || e.Watts > e.Limit || e.Output < got.Ranked[0].Energy.Output {
+			t.Errorf("under %g W: TPOT %g, %g W, %g J per token, the least being %g", e.Limit, c.TPOT, e.Watts, e.Output, got.Ranked[0].Energy.Output)
+		}
+		if i > 0 && c.PerGPU() > got.Limited[i-1].PerGPU()*(1+1e-9) {
+			t.Errorf("%g tokens/s under %g W, more than %g under a higher limit", c.PerGPU(), e.Limit, got.Limited[i-1].PerGPU())
+		}
+		if total := e.Watts * float64(c.Deployment.Procs()); math.Abs(e.Output*c.Tokens()/total-1) > 1e-9 {
+			t.Errorf("%g J per token and %g tokens/s are not %g W", e.Output, c.Tokens(), total)
+		}
+	}
+	l.PowerLimit = ""
+	thrifty := advise(t, l, advice.Options{Search: question.Search{GPUs: 4, Objective: advice.Energy}})
+	for i := 1; i < len(thrifty.Ranked); i++ {
+		if a, b := thrifty.Ranked[i-1].Energy.Output, thrifty.Ranked[i].Energy.Output; a > b && thrifty.Ranked[i-1].Mode == thrifty.Ranked[i].Mode {
+			t.Errorf("row %d takes %g J per token, row %d %g", i, a, i+1, b)
+		}
+	}
+}

@@ -1,0 +1,441 @@
+package benchmark
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"throughline/estimate"
+	"throughline/internal/names"
+	"throughline/internal/question"
+	"throughline/internal/runs"
+	"throughline/number"
+	"throughline/workload"
+)
+
+// Row is the cells of a row of a public table, by the columns of runs.
+type Row struct{ Cell func(string) string }
+
+// Get is a cell, or what follows from others.
+func (r Row) Get(column string) string {
+	if f := derived[column]; f != nil {
+		return f(r)
+	}
+	for _, pool := range []string{"prefill_", "decode_", ""} {
+		if what, ok := strings.CutPrefix(column, pool); ok && slices.Contains(sizes, what) {
+			return r.size(pool, what)
+		}
+	}
+	return r.Cell(column)
+}
+
+// derived are columns that may follow from others, or whose values have other names.
+var derived = map[string]func(Row) string{
+	"model":           Row.model,
+	"system":          func(r Row) string { return cmp.Or(r.system().Name, withoutNote(r.Cell("system"))) },
+	"engine":          func(r Row) string { name, _ := r.engine(); return name },
+	"weights":         Row.precision,
+	"cache":           func(r Row) string { return format(r.Cell("cache")) },
+	"instances":       func(r Row) string { return cmp.Or(r.Cell("instances"), "1") },
+	"isl":             func(r Row) string { return wholeMean(names.Number(r.Cell("isl"))) },
+	"osl":             Row.output,
+	"concurrency":     Row.clients,
+	"gpus":            Row.gpus,
+	"prefill_workers": func(r Row) string { return withoutNote(r.Cell("prefill_workers")) },
+	"decode_workers":  func(r Row) string { return withoutNote(r.Cell("decode_workers")) },
+	"mode": func(r Row) string {
+		mode := question.Aggregated
+		if names.Yes(r.Cell("disagg")) {
+			mode = question.Disaggregated
+		}
+		return cmp.Or(r.Cell("mode"), string(mode))
+	},
+}
+
+// clients are those that wait for their answers. All prompts at once are as many clients with one
+// request each; where a table says neither clients nor a rate, those under way on average count.
+func (r Row) clients() string {
+	if text := r.Cell("concurrency"); text != "" || finite(r.Cell("request_rate")) {
+		return wholeMean(text)
+	}
+	if prompts := r.Cell("num_prompts"); prompts != "" && r.burst() {
+		return wholeMean(prompts)
+	}
+	return wholeMean(r.Cell("achieved_concurrency"))
+}
+
+// burst reports whether all requests of a row come together and nothing caps those under way.
+func (r Row) burst() bool {
+	rate := strings.ToLower(r.Cell("request_rate"))
+	return r.Cell("concurrency") == "" && (rate == "inf" || rate == "infinity")
+}
+
+// gpus are those of all servers: as the table counts them, or in front of the chip's name.
+func (r Row) gpus() string {
+	text := r.Cell("gpus")
+	if n := r.system().Count; (text == "" || text == "0") && n > 0 {
+		return strconv.Itoa(n)
+	}
+	return text
+}
+
+func (r Row) system() names.Found {
+	found, _ := names.System(r.Cell("system"))
+	return found
+}
+
+// engine is the engine and the version that ran, as far as the row says it.
+func (r Row) engine() (name, version string) {
+	text := strings.ToLower(r.Cell("engine"))
+	version = r.Cell("version")
+	if m := versionWord.FindStringSubmatch(version); m != nil {
+		version = m[1]
+	} else {
+		version = ""
+	}
+	found, ok := names.Engine(text)
+	if !ok || strings.Contains(text, "@") {
+		return text, version
+	}
+	return found.Name, cmp.Or(version, found.Version)
+}
+
+// versionWord is a version at the start of a text, or behind the name of an engine.
+var versionWord = regexp.MustCompile(`(?i)(?:^|^v|llm |lang |ascend |jax )v?([0-9]+(?:\.[0-9]+)+)`)
+
+// notes are what stands in for what.
+func (r Row) notes() (out []string) {
+	engine, _ := names.Engine(r.Cell("engine"))
+	for _, note := range []string{r.system().Note, engine.Note} {
+		if note != "" {
+			out = append(out, note)
+		}
+	}
+	return out
+}
+
+// wholeMean is a mean as the nearest whole number, at least 1; what is no number stays as it is.
+func wholeMean(text string) string {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v > 0 && v < 1e9) {
+		return text
+	}
+	return strconv.Itoa(max(1, int(math.Round(v))))
+}
+
+// output is the tokens of an answer: those that were measured where answers end by themselves.
+func (r Row) output() string {
+	text := names.Number(r.Cell("osl"))
+	if mean := r.Cell("measured_output_mean"); mean != "" && strings.Contains(r.Cell("length_spread"), "early EOS") {
+		text = mean
+	}
+	if _, err := strconv.ParseFloat(text, 64); err != nil {
+		text = cmp.Or(r.outputs(), text)
+	}
+	return wholeMean(text)
+}
+
+// outputs is the mean output tokens of a request: token rate over request rate; empty: not given.
+func (r Row) outputs() string {
+	number := func(column string) float64 {
+		v, _ := strconv.ParseFloat(r.Cell(column), 64)
+		return v
+	}
+	tokens, gpus, requests := number("output_tput_per_gpu"), number("gpus"), number("req_per_s")
+	if n := math.Round(tokens * gpus / requests); n >= 1 && n < 1e9 {
+		return strconv.Itoa(int(n))
+	}
+	return ""
+}
+
+// format is a number format by any of its names; what is none stays as it is. A short word may mean
+// another format on another chip, as fp4 does, and stays, too.
+func format(text string) string {
+	if low := strings.ToLower(text); slices.Contains(number.Words(), low) {
+		return low
+	}
+	if f, ok := names.Format(text); ok {
+		return f.Name
+	}
+	return text
+}
+
+// precision is the weight format: the table's first one, or the one in brackets behind the model.
+func (r Row) precision() string {
+	if text := r.Cell("weights"); text != "" {
+		return format(text)
+	}
+	// 16 bits is only the compute format of smaller checkpoints: Kimi-K2.5, which is int4, is
+	// called "Kimi-K2.5 (BF16)".
+	if m := note.FindStringSubmatch(r.Cell("model")); m != nil {
+		if f, ok := number.Find(format(m[2])); ok && f.Bytes < 2 {
+			return f.Name
+		}
+	}
+	return ""
+}
+
+// Weights is the number format behind a table's precision. FP8 may have block scales, which a
+// checkpoint uses in all its products or in none.
+func (r Row) Weights() string {
+	short := r.Get("weights")
+	if short == "fp8" && (r.Cell("gemm_quant_mode") == fp8Blocks || r.Cell("moe_quant_mode") == fp8Blocks) {
+		return fp8Blocks
+	}
+	return checkpointOf(r.Cell("model"), short)
+}
+
+const fp8Blocks = "fp8_block"
+
+// sizes are the columns of a layout.
+var sizes = []string{"tp", "dp", "moe_tp", "ep"}
+
+// size is one size of the layout of a server.
+func (r Row) size(pool, what string) string {
+	given := r.Cell(pool + what)
+	wide := names.Yes(r.Cell(pool + "ep"))
+	if r.Cell("dp_attention")+r.Cell(pool+"dp_attention")+r.poolGPUs(pool) == "" && !wide {
+		return given
+	}
+	s := runs.ServerOf(func(column string) string {
+		if column == pool+"gpus" {
+			return r.poolGPUs(pool)
+		}
+		return r.Cell(column)
+	}, pool, wide)
+	if s.TP < 1 {
+		return given
+	}
+	cells := map[string]string{}
+	s.Cells("", cells)
+	if what == "moe_tp" {
+		return cmp.Or(given, cells[what])
+	}
+	return cells[what]
+}
+
+// poolGPUs are those of the servers of a pool.
+func (r Row) poolGPUs(pool string) string {
+	if pool == "" {
+		return ""
+	}
+	return r.Cell(pool + "gpus")
+}
+
+// note is what stands in brackets behind a name.
+var note = regexp.MustCompile(`^(.*?)\s*\(([^()]*)\)\s*$`)
+
+func withoutNote(text string) string {
+	if m := note.FindStringSubmatch(text); m != nil && m[1] != "" {
+		return m[1]
+	}
+	return text
+}
+
+// model is its name without what stands in brackets behind it; of "A on Blackwell; B on AMD" the
+// first.
+func (r Row) model() string {
+	name, _, _ := strings.Cut(withoutNote(r.Cell("model")), ";")
+	name, _, _ = strings.Cut(name, " on ")
+	return strings.Trim(name, "` ")
+}
+
+// ownDrafts are the names for drafts by the draft layers of the model itself.
+var ownDrafts = map[string]bool{
+	"mtp": true, "nextn": true, "eagle": true, "deepseek_mtp": true, "nextn/eagle": true,
+	"spec":   true, // the kind is not said; those who print it have such layers
+	"eagle3": true, // a model of one layer, taken for one of the model
+}
+
+// Drafts reports whether a row says that tokens are drafted.
+func (r Row) Drafts() (bool, error) {
+	if text := r.Cell("drafts"); text != "" {
+		return text != "0", nil
+	}
+	kind, _, _ := strings.Cut(strings.ToLower(r.Cell("spec")), "(")
+	switch kind = strings.TrimSpace(kind); kind {
+	case "", "none", "false", "no", "off", "0":
+		return false, nil
+	}
+	if !ownDrafts[kind] && !names.Yes(kind) {
+		return false, fmt.Errorf("spec %q: only drafts by the model's own draft layers are modelled", kind)
+	}
+	return true, nil
+}
+
+// draftOptions are the names that engines have for the tokens that are drafted in each step.
+var draftOptions = []string{"speculative-num-steps", "num_speculative_tokens", "num_nextn_predict_layers"}
+
+// usualDrafts are those of scripts that are not known: most of the known ones draft 3.
+const usualDrafts = 3
+
+// drafts is the tokens drafted per step, from the row or its benchmark's script. SGLang counts the
+// token before them as a draft token too, but where there is one it is drafted.
+func (f *facts) drafts(r Row, options map[string]string) (int, error) {
+	if text := r.Cell("drafts"); text != "" {
+		return wholeNumber("drafts", text)
+	}
+	if !f.drafting {
+		return 0, nil
+	}
+	if text := r.Cell("spec_tokens"); text != "" {
+		n, err := wholeNumber("spec_tokens", text)
+		if f.engine == "sglang" && n > 1 {
+			n--
+		}
+		if err == nil && n < 1 {
+			err = fmt.Errorf("spec_tokens: %q drafts nothing", text)
+		}
+		return n, err
+	}
+	for _, name := range draftOptions {
+		if n, err := strconv.Atoi(options[name]); err == nil {
+			return n, nil
+		}
+	}
+	return usualDrafts, nil
+}
+
+func wholeNumber(column, text string) (int, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || v != float64(int(v)) || v < 0 || v > 1e9 {
+		return 0, fmt.Errorf("%s: %q is not a whole number", column, text)
+	}
+	return int(v), nil
+}
+
+// facts are what the scripts of a benchmark are chosen by.
+func (r Row) facts(l *question.Loaded, n workload.Lengths, clients int) facts {
+	count := func(column string) int { v, _ := strconv.Atoi(r.Get(column)); return v }
+	f := facts{model: l.Shape.Name, system: l.Decode.Name, weights: l.Precision.Name, mode: r.Get("mode"), lengths: n, clients: clients, day: r.Cell("date")}
+	name, version := r.engine()
+	f.engine, _, _ = strings.Cut(name, "@")
+	f.version = version
+	pool := ""
+	if f.mode == string(question.Disaggregated) {
+		pool = "decode_"
+	}
+	f.dp = count(pool+"dp") > 1
+	f.tp = max(1, count(pool+"tp")) * max(1, count(pool+"dp"))
+	f.drafting, _ = r.Drafts()
+	pools := func(of string) servers {
+		tp, dp := max(1, count(of+"tp")), max(1, count(of+"dp"))
+		return servers{count(of + "workers"), tp * dp, dp > 1}
+	}
+	if pool != "" {
+		f.prefill, f.decode = pools("prefill_"), pools("decode_")
+	}
+	return f
+}
+
+// ratioOption of sglang.bench_serving is the shortest drawn length as a share of the nominal one.
+const ratioOption = "random-range-ratio"
+
+// tokensOption is the prompt length in server tokens, where the client counts differently.
+const tokensOption = "prompt-tokens"
+
+// acceptOption is the option by which SGLang accepts so many tokens of a step, whatever is drafted.
+const acceptOption = "SGLANG_SIMULATE_ACC_LEN"
+
+// acceptance is the share of drafts accepted at each position. A given accept length yields equal
+// shares; otherwise the known shares apply, with the last one repeated.
+func (r Row) acceptance(known []float64, drafts int, told string) ([]float64, error) {
+	if told = cmp.Or(r.Cell("accept_length"), told); told != "" && drafts > 0 {
+		length, err := strconv.ParseFloat(told, 64)
+		if err != nil || !(length >= 1 && length <= float64(drafts+1)) {
+			return nil, fmt.Errorf("accept length %s: a step with %d drafts has 1 to %d tokens", told, drafts, drafts+1)
+		}
+		return EqualShares(length, drafts), nil
+	}
+	known = slices.Clone(known)
+	for len(known) > 0 && len(known) < drafts {
+		known = append(known, known[len(known)-1])
+	}
+	return known, nil
+}
+
+// EqualShares are the shares of drafts, all alike, with which a step has this many tokens.
+func EqualShares(length float64, drafts int) []float64 {
+	low, high := 0.0, 1.0
+	for range 50 {
+		if mid := (low + high) / 2; estimate.TokensPerStep(slices.Repeat([]float64{mid}, drafts), drafts) < length {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return slices.Repeat([]float64{low}, drafts)
+}
+
+// refuse says why a row cannot be predicted at all.
+func (r Row) refuse() []error {
+	var out []error
+	if why := names.Forbids(r.Cell("flags"), ""); why != "" && r.Cell("prefix_hit")+r.Cell("prefix") == "" {
+		out = append(out, fmt.Errorf("%s", why))
+	}
+	if _, err := r.Drafts(); err != nil && r.Cell("drafts") == "" {
+		out = append(out, err)
+	}
+	return out
+}
+
+func finite(rate string) bool {
+	v, err := strconv.ParseFloat(rate, 64)
+	return err == nil && v > 0 && v < 1e9
+}
+
+// fixedShare is the share of the longest output that the mean of outputs has which do not vary.
+const fixedShare = 0.99
+
+// benchmark is how a run was made, as far as its row says it; nil where it says nothing.
+func (r Row) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Lengths) {
+	words := r.Cell("length_spread")
+	b := stated
+	b.worded = true
+	if spread := r.Cell("lengths"); spread != "" {
+		b.Spread = spread
+		b.Requests = r.requests(clients)
+		return &b, n
+	}
+	if words == "" {
+		return nil, n
+	}
+	if spread, means, ok := names.Lengths(words); ok {
+		b.Spread = spread
+		if mean, err := strconv.ParseFloat(r.Cell("measured_output_mean"), 64); err == nil && means == nil && b.Spread == "uniform:0" && mean > fixedShare*float64(n.Output) {
+			b.Spread = "fixed" // whatever the words are
+		}
+		if means != nil {
+			n.Input, _ = strconv.Atoi(wholeMean(means[0]))
+			n.Output, _ = strconv.Atoi(wholeMean(means[1]))
+			if b.Spread == "uniform:0" {
+				n.Input, n.Output = 2*n.Input, 2*n.Output
+			}
+		}
+		if named := benchmarkNamed(r.Cell("benchmark")); named != nil && (named.Spread == "" || named.Spread == b.Spread) {
+			b.Scripts, b.Recipes, b.Acceptance, b.Requests, b.Again = named.Scripts, named.Recipes, named.Acceptance, named.Requests, named.Again
+		}
+	}
+	b.Requests = cmp.Or(r.requests(clients), b.Requests)
+	return &b, n
+}
+
+// perClient is how tables say that each client sends so many requests.
+var perClient = regexp.MustCompile(`^([0-9]+) ?[x×*]`)
+
+// requests are those of each client, as far as the row says it; 0: it does not.
+func (r Row) requests(clients int) float64 {
+	prompts := r.Cell("num_prompts")
+	if m := perClient.FindStringSubmatch(prompts); m != nil {
+		n, _ := strconv.ParseFloat(m[1], 64)
+		return n
+	}
+	if total, err := strconv.ParseFloat(prompts, 64); err == nil && clients > 0 {
+		return max(total, float64(clients)) / float64(clients)
+	}
+	return 0
+}

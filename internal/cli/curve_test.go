@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// tableOf asks several questions and returns the rows of their table.
+func tableOf(t *testing.T, args string) (rows []map[string]any, summary []string) {
+	t.Helper()
+	var got struct {
+		Table   []map[string]any
+		Summary []string
+	}
+	if err := json.Unmarshal([]byte(call(t, append(strings.Fields(args), "--json")...)), &got); err != nil {
+		t.Fatal(err)
+	}
+	return got.Table, got.Summary
+}
+
+// TestCurveHoldsAsOneRunDoes: a point of a curve holds its limits where the same question alone exits 0,
+// though its load may still rise; then the sentence does not count it as held.
+func TestCurveHoldsAsOneRunDoes(t *testing.T) {
+	notRacing(t)
+	base := "simulate --model Llama-3.1-8B --system H100_SXM --isl 512 --osl 128 --num-prompts 500 --ttft p99:1s"
+	rows, summary := tableOf(t, base+" --rate 30,40,50 --seed 3")
+	rising := false
+	for _, row := range rows {
+		code, _, said := attempt(strings.Fields(fmt.Sprintf("%s --rate %v --seed 3", base, row["rate"]))...)
+		if holds := row["holds"] == true; holds != (code == exitOK) {
+			t.Errorf("rate %v: limits hold %v in the curve, exit code %d alone: %s", row["rate"], row["holds"], code, said)
+		}
+		rising = rising || row["rising"] == true && row["holds"] == true
+	}
+	if text := strings.Join(summary, " "); !rising || !strings.Contains(text, "still rises") {
+		t.Errorf("a load rises: %v, but %q", rising, text)
+	}
+}
+
+// TestCurveHasBands: times in a curve have the bands that the same questions have alone, in cells only.
+func TestCurveHasBands(t *testing.T) {
+	for base, axis := range map[string]string{
+		"estimate --model Llama-3.1-8B --system H200 --isl 1k --osl 200":                  "--concurrency",
+		"simulate --model Llama-3.1-8B --system H200 --isl 200 --osl 20 --num-prompts 50": "--rate",
+	} {
+		alone := call(t, append(strings.Fields(base), axis, "8")...)
+		times := regexp.MustCompile(`[\d.]+ m?s (?:±\d+%|×÷[\d.]+)`).FindAllString(strings.Join(strings.Fields(alone), " "), 2)
+		if len(times) < 2 {
+			t.Fatalf("%s: no bands alone:\n%s", base, alone)
+		}
+		curve := call(t, append(strings.Fields(base), axis, "8,16")...)
+		for _, want := range times {
+			if !strings.Contains(curve, " "+want+" │") {
+				t.Errorf("%s: no cell has %q:\n%s", base, want, curve)
+			}
+		}
+	}
+	rows, _ := tableOf(t, "estimate --model Llama-3.1-8B --system H200 --isl 1k --osl 200 --concurrency 8,16")
+	if _, isNumber := rows[0]["ttft_ms"].(float64); !isNumber {
+		t.Errorf("TTFT for programs is %v", rows[0]["ttft_ms"])
+	}
+}
+
+// TestPlannedPoolsFit: the memory of one pool is not compared with what is usable in the other.
+func TestPlannedPoolsFit(t *testing.T) {
+	notRacing(t)
+	rows, _ := tableOf(t, "plan --model Llama-3.1-70B --system H100_SXM,H200 --gpus 8 --isl 3000 --osl 800 --tpot 40ms")
+	for _, row := range rows {
+		if row["fits"] != true {
+			t.Errorf("%v: a plan that does not fit: %v", row["system"], row)
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package picture
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"throughline/internal/advice"
+	"throughline/internal/chart"
+	"throughline/internal/result"
+	"throughline/number"
+)
+
+// Figure is what an axis of choices shows of a deployment.
+type Figure struct {
+	Name  string // in addresses
+	Title string
+	More  bool // is better
+	of    func(r *result.Record, perGPU float64) float64
+	dot   func(d *advice.Dot) float64 // nil: the closed form does not tell
+}
+
+// Across and Up are what choices can show along their axes, the usual first.
+var (
+	Across = []Figure{
+		{"user", "tokens/s/user", true, func(r *result.Record, _ float64) float64 { return 1 / r.TPOT }, func(d *advice.Dot) float64 { return 1 / d.TPOT }},
+		{"ttft", "TTFT, s", false, func(r *result.Record, _ float64) float64 { return r.TTFT }, func(d *advice.Dot) float64 { return d.TTFT }},
+		{"e2e", "whole request, s", false, func(r *result.Record, _ float64) float64 { return r.Latency }, func(d *advice.Dot) float64 { return d.Latency }},
+	}
+	Up = []Figure{
+		{"gpu", "tokens/s/GPU", true, func(_ *result.Record, perGPU float64) float64 { return perGPU }, func(d *advice.Dot) float64 { return d.PerGPU }},
+		{"cost", "$/M tokens", false, func(r *result.Record, _ float64) float64 { return positive(r.DollarsPerMillion) }, nil},
+		{"energy", "tokens/J", true, func(r *result.Record, _ float64) float64 { return tokensPerJoule(r) }, nil},
+	}
+)
+
+// positive is a figure that is known; others have no place on a chart.
+func positive(v float64) float64 {
+	if v > 0 {
+		return v
+	}
+	return math.NaN()
+}
+
+func tokensPerJoule(r *result.Record) float64 {
+	if r.Energy != nil && r.Energy.Output > 0 {
+		return 1 / r.Energy.Output
+	}
+	return positive(r.TokensPerJoule)
+}
+
+// FigureOf finds a figure by its name; others are the usual.
+func FigureOf(list []Figure, name string) *Figure {
+	at := slices.IndexFunc(list, func(f Figure) bool { return f.Name == name })
+	return &list[max(0, at)]
+}
+
+// Choice is a plan among others.
+type Choice struct {
+	Name  string
+	Place int // whose paint it has; negative: none of its own
+	*advice.Plans
+}
+
+// Marked is a deployment that stands out.
+type Marked struct {
+	Label, Ref, Link string
+	Place            int
+	PerGPU           float64
+	*result.Record
+}
+
+// Choices are plans in one drawing: the frontier of each as steps, all that was weighed as faint
+// dots, and some deployments with their bands.
+type Choices struct {
+	Plans      []Choice
+	Marks      []Marked
+	Across, Up *Figure
+}
+
+// choicePaint is that of a place.
+func choicePaint(place int) chart.Paint {
+	if place < 0 {
+		return chart.Muted
+	}
+	return chart.C1 + chart.Paint(place%4)
+}
+
+// choiceForms are the shapes of places.
+var choiceForms = [...]chart.Form{chart.Round, chart.Diamond, chart.Triangle, chart.Square}
+
+// Draw describes the chart.
+func (c *Choices) Draw() (*chart.Chart, error) {
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: arrow(c.Across), Log: true}, Y: chart.Axis{Title: c.Up.Title, Zero: true}}
+	tells := ""
+	for i := range c.Plans {
+		one := &c.Plans[i]
+		all, front := c.places(one)
+		if len(all) == 0 {
+			continue
+		}
+		paint := choicePaint(one.Place)
+		if dots := c.dots(one, paint); len(dots.Points) > 0 {
+			p.Dots = append(p.Dots, dots)
+		}
+		best := front[len(front)-1]
+		p.Lines = append(p.Lines, chart.Line{Paint: paint, Width: 2, Dash: one.Place == 2, Points: c.steps(front), Label: one.Name, Ref: "front" + fmt.Sprint(i)})
+		tells += fmt.Sprintf(" %s reaches %s %s at %s %s.", one.Name, number.Rate(best.Y), c.Up.Title, number.Plain(best.X, 3), c.Across.Title)
+	}
+	if len(p.Lines) == 0 {
+		return nil, errors.New("no deployment was found")
+	}
+	for i := range c.Marks {
+		m := &c.Marks[i]
+		at := chart.XY{X: c.Across.of(m.Record, m.PerGPU), Y: c.Up.of(m.Record, m.PerGPU)}
+		paint := choicePaint(m.Place)
+		p.Lines = append(p.Lines, c.whiskers(m, at, paint)...)
+		form := chart.Round
+		if m.Place >= 0 {
+			form = choiceForms[m.Place%len(choiceForms)]
+		}
+		p.Dots = append(p.Dots, chart.Dots{Paint: paint, Form: form, Size: 6, Points: []chart.Dot{{XY: at, Label: m.Label, Ref: m.Ref, Link: m.Link,
+			Tip: fmt.Sprintf("%s: %s %s, %s %s", m.Label, number.Plain(at.X, 3), c.Across.Title, number.Rate(at.Y), c.Up.Title)}}})
+	}
+	c.limit(&p)
+	out := &chart.Chart{Kind: "choices", Title: c.Up.Title + " against " + c.Across.Title, Panels: []chart.Panel{p}}
+	out.Description = "The best deployments as steps, from the fastest for a user to the highest throughput." + tells
+	return out, nil
+}
+
+// arrow is the title of an axis with the way to the better.
+func arrow(f *Figure) string {
+	if f.More {
+		return "faster for a user, " + f.Title + " →"
+	}
+	return "← sooner for a user, " + f.Title
+}
+
+// places are all deployments of a plan on the axes, and those of which none is better in both.
+func (c *Choices) places(one *Choice) (all, front []chart.XY) {
+	for _, list := range [][]advice.Candidate{one.Ranked, one.Frontier} {
+		for i := range list {
+			at := chart.XY{X: c.Across.of(&list[i].Record, list[i].PerGPU()), Y: c.Up.of(&list[i].Record, list[i].PerGPU())}
+			if at.X > 0 && !math.IsInf(at.X, 0) && !math.IsNaN(at.Y) {
+				all = append(all, at)
+			}
+		}
+	}
+	better := func(f *Figure, a, b float64) int {
+		if f.More {
+			return cmp.Compare(b, a)
+		}
+		return cmp.Compare(a, b)
+	}
+	slices.SortFunc(all, func(a, b chart.XY) int { return cmp.Or(better(c.Across, a.X, b.X), better(c.Up, a.Y, b.Y)) })
+	for _, at := range all {
+		if len(front) == 0 || better(c.Up, at.Y, front[len(front)-1].Y) < 0 {
+			front = append(front, at)
+		}
+	}
+	return all, front
+}
+
+// steps hold a value until the next deployment is allowed.
+func (c *Choices) steps(front []chart.XY) []chart.XY {
+	var out []chart.XY
+	if c.Up.More {
+		out = append(out, chart.XY{X: front[0].X})
+	}
+	out = append(out, staircase(front)...)
+	last := front[len(front)-1]
+	end := last.X / 2
+	if !c.Across.More {
+		end = last.X * 2
+	}
+	return append(out, chart.XY{X: end, Y: last.Y})
+}
+
+// dots are what was weighed, as far as the closed form tells both figures.
+func (c *Choices) dots(one *Choice, paint chart.Paint) chart.Dots {
+	out := chart.Dots{Paint: paint, Size: 1.8}
+	if c.Across.dot == nil || c.Up.dot == nil {
+		return out
+	}
+	for i := range one.Dots {
+		d := &one.Dots[i]
+		out.Points = append(out.Points, chart.Dot{XY: chart.XY{X: c.Across.dot(d), Y: c.Up.dot(d)}, Ref: "dot"})
+	}
+	return out
+}
+
+// whiskers are the bands of a marked deployment, where its axes have some.
+func (c *Choices) whiskers(m *Marked, at chart.XY, paint chart.Paint) (out []chart.Line) {
+	if m.Trusted == nil {
+		return nil
+	}
+	across := map[string]float64{"user": m.Trusted.TPOT.Band, "ttft": m.Trusted.TTFT.Band}[c.Across.Name]
+	if b := 1 + across; b > 1 {
+		out = append(out, chart.Line{Paint: paint, Width: 1, Points: []chart.XY{{X: at.X / b, Y: at.Y}, {X: at.X * b, Y: at.Y}}, Ref: m.Ref})
+	}
+	if b := 1 + m.ThroughputBand(); b > 1 && c.Up.Name != "energy" {
+		out = append(out, chart.Line{Paint: paint, Width: 1, Points: []chart.XY{{X: at.X, Y: at.Y / b}, {X: at.X, Y: at.Y * b}}, Ref: m.Ref})
+	}
+	return out
+}
+
+// limit shades what a limit of the question forbids.
+func (c *Choices) limit(p *chart.Panel) {
+	l := c.Plans[0].Loaded.Limits()
+	low, top := math.Inf(1), 0.0
+	high := 0.0
+	each := func(q chart.XY) {
+		if q.X > 0 {
+			low, high = min(low, q.X), max(high, q.X)
+		}
+		top = max(top, q.Y)
+	}
+	for _, s := range p.Dots {
+		for _, d := range s.Points {
+			each(d.XY)
+		}
+	}
+	for _, s := range p.Lines {
+		for _, q := range s.Points {
+			each(q)
+		}
+	}
+	top *= 1.08
+	p.X.Low, p.X.High, p.Y.High = chart.At(low), chart.At(high*1.15), chart.At(top)
+	name, ms := "TPOT", l.TPOT
+	if c.Across.Name == "ttft" {
+		name, ms = "TTFT", l.TTFT
+	}
+	if ms == nil || c.Across.Name == "e2e" {
+		return
+	}
+	at := *ms / 1e3
+	from, to := at, high*1.15
+	if c.Across.More {
+		at = 1 / at
+		from, to = low, at
+	}
+	p.X.Low, p.X.High = chart.At(min(low, at/1.3)), chart.At(max(high*1.15, at*1.3))
+	if c.Across.More {
+		from = *p.X.Low
+	} else {
+		to = *p.X.High
+	}
+	p.Rules = append(p.Rules, chart.Rule{X: &at, Paint: chart.Red, Label: fmt.Sprintf("%s ≤ %s", name, number.Time(*ms/1e3, 4)), Ref: "limit"})
+	p.Areas = append(p.Areas, chart.Area{Paint: chart.Red, Faint: true, Upper: []chart.XY{{X: from, Y: top}, {X: to, Y: top}}, Lower: []chart.XY{{X: from, Y: 0}, {X: to, Y: 0}}, Ref: "forbidden"})
+}

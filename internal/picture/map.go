@@ -1,0 +1,76 @@
+package picture
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"throughline/internal/chart"
+	"throughline/internal/report"
+	"throughline/internal/sweep"
+)
+
+// Map shows a figure of a scan by two of its axes, be they of numbers or of words; cells without an
+// answer say why. Link is where a cell leads, by the texts of its axes; nil: nowhere.
+func Map(r *report.Scan, x, y int, figure string, link func(x, y string) string) (*chart.Chart, error) {
+	k := sweep.Find(r.Of.Of, figure)
+	if k < 0 {
+		return nil, fmt.Errorf("there is no figure %s", figure)
+	}
+	columns, rows := inOrder(r, x), inOrder(r, y)
+	if n := max(len(columns), len(rows)); n > mostBands {
+		return nil, fmt.Errorf("%d values in a row are too many to see", n)
+	}
+	name := func(axis int) string {
+		a := &r.Of.Axes[axis]
+		return strings.TrimSpace(a.Name + " " + a.Unit())
+	}
+	title := sweep.Figures(r.Of.Of)[k].Title
+	p := chart.Panel{Weight: 1, LogCells: true, X: chart.Axis{Title: name(x), Bands: columns}, Y: chart.Axis{Title: name(y), Bands: rows}}
+	values, _ := r.Figured(k)
+	reasons, atX, atY := r.Reasons(), said(r, x), said(r, y)
+	low, high := math.Inf(1), math.Inf(-1)
+	for i, v := range values {
+		c := chart.Cell{X: slices.Index(columns, atX[i]), Y: slices.Index(rows, atY[i]), Value: v}
+		c.Inside = "–"
+		c.Tip = fmt.Sprintf("%s %s, %s %s: %s", name(x), atX[i], name(y), atY[i], reasons[i])
+		if !math.IsNaN(v) {
+			low, high = min(low, v), max(high, v)
+			c.Inside = chart.Number(v)
+			c.Tip = fmt.Sprintf("%s %s, %s %s: %s %s", name(x), atX[i], name(y), atY[i], c.Inside, title)
+		}
+		if link != nil {
+			c.Link = link(atX[i], atY[i])
+		}
+		p.Cells = append(p.Cells, c)
+	}
+	if len(p.Cells) == 0 || math.IsInf(low, 1) {
+		return nil, errors.New("no point has an answer")
+	}
+	c := &chart.Chart{Kind: "heatmap", Title: fmt.Sprintf("%s by %s and %s", title, name(x), name(y)), Panels: []chart.Panel{p}}
+	c.Description = fmt.Sprintf("%s in %d columns of %s and %d rows of %s, from %s to %s.", title, len(columns), name(x), len(rows), name(y), chart.Number(low), chart.Number(high))
+	return c, nil
+}
+
+// said are the values of an axis as its words have them: multiples begin with x.
+func said(r *report.Scan, axis int) []string {
+	out := r.Said(axis)
+	if r.Of.Axes[axis].Relative {
+		for i := range out {
+			out[i] = "x" + strings.TrimPrefix(out[i], "×")
+		}
+	}
+	return out
+}
+
+// inOrder are the texts of an axis, each once.
+func inOrder(r *report.Scan, axis int) (out []string) {
+	for _, text := range said(r, axis) {
+		if !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
+}

@@ -1,0 +1,407 @@
+package picture
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"throughline/internal/advice"
+	"throughline/internal/chart"
+	"throughline/internal/question"
+	"throughline/internal/report"
+	"throughline/internal/scan"
+	"throughline/internal/sweep"
+	"throughline/number"
+	"throughline/workload"
+)
+
+// Scan is the points of a scan, as far as charts need them.
+type Scan struct {
+	Title string
+	Says  string   // what follows from the points; empty: nothing
+	X     Series   // along the x axis
+	By    []string // the other axes of each point, in words; empty: none
+	Panels
+	// Rows and columns of a heat map, and its values.
+	Y      *Series
+	Value  Series
+	Less   bool     // is better, of the value
+	Others []string // the axes besides both, in words; empty: none
+	Why    []string // why a point has no value
+	// User and GPU are the speeds of a frontier.
+	User, GPU Series
+	// Plans are searches on several systems; empty: none.
+	Plans []*advice.Plans
+}
+
+// Panels are what lines show: one panel each.
+type Panels []struct {
+	Title  string
+	Limit  float64 // 0: none
+	Series []Series
+}
+
+// Series is a number of each point; NaN: none.
+type Series struct {
+	Name   string
+	Values []float64
+	Width  []float64 // half of its interval; nil: none
+}
+
+// ScanKinds are the charts of several questions.
+var ScanKinds = []Kind[*Scan]{
+	{"frontier", "of plans on several systems: the frontier of each as steps, and the best with their bands", (*Scan).frontiers},
+	{"lines", "figures over an axis, a line for each value of the others", (*Scan).lines},
+	{"heatmap", "a figure by the values of two axes", (*Scan).heatmap},
+	{"speeds", "tokens/s per user against tokens/s per GPU, a point for each question", (*Scan).speeds},
+}
+
+// OfScan is a scan as charts need it: along x is the axis of numbers with the most values.
+func OfScan(r *report.Scan) *Scan {
+	s := &Scan{Title: r.Title(), Plans: r.Systems()}
+	if says := r.Sentences(); len(says) > 0 {
+		s.Says = says[0]
+	}
+	x, y := -1, -1
+	for i := range r.Of.Axes {
+		a := &r.Of.Axes[i]
+		switch {
+		case !a.IsNumeric() || a.Name == scan.SeedSetting:
+		case x < 0 || a.Len() > r.Of.Axes[x].Len():
+			x, y = i, x
+		case y < 0 || a.Len() > r.Of.Axes[y].Len():
+			y = i
+		}
+	}
+	along := func(axis int) Series {
+		a := &r.Of.Axes[axis]
+		return Series{Name: strings.TrimSpace(a.Name + " " + a.Unit()), Values: r.Along(axis)}
+	}
+	figure := func(name string) Series {
+		k := sweep.Find(r.Of.Of, name)
+		if k < 0 {
+			return Series{}
+		}
+		values, widths := r.Figured(k)
+		return Series{Name: sweep.Figures(r.Of.Of)[k].Title, Values: values, Width: widths}
+	}
+	if x >= 0 {
+		s.X = along(x)
+	}
+	if y >= 0 {
+		other := along(y)
+		s.Y = &other
+	}
+	s.By, s.Others, s.Why = r.Beside(x), r.Beside(x, y), r.Why()
+	s.Less = sweep.Figures(r.Of.Of)[r.Objective()].Better < 0
+	s.Value = figure(sweep.Figures(r.Of.Of)[r.Objective()].Name)
+	s.User, s.GPU = figure("tokens_per_s_per_user"), figure("tokens_per_s_per_gpu")
+	for _, p := range panelsOf(r) {
+		var list []Series
+		for _, name := range p.figures {
+			if one := figure(name); slices.ContainsFunc(one.Values, func(v float64) bool { return !math.IsNaN(v) }) {
+				one.Name = strings.TrimSuffix(strings.TrimSuffix(one.Name, " ms"), " "+p.short)
+				if len(p.figures) == 1 {
+					one.Name = ""
+				}
+				list = append(list, one)
+			}
+		}
+		s.Panels = append(s.Panels, struct {
+			Title  string
+			Limit  float64
+			Series []Series
+		}{p.title, p.limit, list})
+	}
+	return s
+}
+
+// panel is what one panel of lines shows.
+type panel struct {
+	title, short string
+	figures      []string
+	limit        float64 // in ms; 0: none
+}
+
+// panelsOf are the panels of the command that was asked.
+func panelsOf(r *report.Scan) []panel {
+	limit := func(name string) float64 {
+		l, _ := workload.ParseLimit(r.Of.Words[name])
+		return 1e3 * l.Seconds
+	}
+	switch {
+	case r.Of.Of == question.Simulate:
+		return []panel{
+			{"TTFT ms", "TTFT", []string{"ttft_p50_ms", "ttft_p95_ms", "ttft_p99_ms"}, limit("ttft")},
+			{"TPOT ms", "TPOT", []string{"tpot_p50_ms", "tpot_p95_ms", "tpot_p99_ms"}, limit("tpot")},
+		}
+	case sweep.Figures(r.Of.Of)[r.Objective()].Name == "step_ms":
+		return []panel{{"step ms", "", []string{"step_ms"}, 0}, {"tokens/s", "", []string{"tokens_per_s"}, 0}}
+	}
+	objective := sweep.Figures(r.Of.Of)[r.Objective()]
+	return []panel{{objective.Title, "", []string{objective.Name}, 0}, {"TPOT ms", "", []string{"tpot_ms"}, 0}}
+}
+
+func (s *Scan) lines() (*chart.Chart, error) {
+	if s.X.Values == nil {
+		return nil, errors.New("lines need an axis of numbers")
+	}
+	c := &chart.Chart{Kind: "lines", Title: cmp.Or(s.Says, "Over "+s.X.Name), Subtitle: s.Title}
+	var names []string
+	for _, by := range s.By {
+		if !slices.Contains(names, by) {
+			names = append(names, by)
+		}
+	}
+	log := s.logarithmic()
+	for _, p := range s.Panels {
+		panel := chart.Panel{Weight: 1, X: chart.Axis{Title: s.X.Name, Log: log}, Y: chart.Axis{Title: p.Title, Zero: true}}
+		if name, timed := strings.CutSuffix(p.Title, " ms"); timed {
+			panel.Y.Title, panel.Y.Text = name, millis
+		}
+		if p.Limit > 0 {
+			panel.Rules = append(panel.Rules, chart.Rule{Y: chart.At(p.Limit), Paint: chart.Muted, Dash: true, Label: "limit"})
+		}
+		for k := range p.Series {
+			for i, name := range names {
+				s.line(&panel, &p.Series[k], k, i, name, len(names))
+			}
+		}
+		if len(panel.Lines) > 0 {
+			c.Panels = append(c.Panels, panel)
+		}
+	}
+	if len(c.Panels) == 0 {
+		return nil, errors.New("no point has numbers along " + cmp.Or(s.X.Name, "an axis"))
+	}
+	for i, name := range names {
+		if name != "" && i < mostSeries {
+			c.Keys = append(c.Keys, chart.Key{Paint: chart.Series(i), Form: chart.FormOf(i), Text: name})
+		}
+	}
+	c.Description = fmt.Sprintf("%d panels over %s, with a line for each of %d values of the other axes.", len(c.Panels), s.X.Name, len(names))
+	return c, nil
+}
+
+// line adds a series of one group of points to a panel.
+func (s *Scan) line(panel *chart.Panel, of *Series, k, group int, name string, groups int) {
+	paint, form := chart.Series(group), chart.FormOf(group)
+	if groups == 1 {
+		paint, form = chart.Series(k), chart.FormOf(k)
+	}
+	line := chart.Line{Paint: paint, Dash: groups > 1 && k%2 == 1, Label: of.Name}
+	dots := chart.Dots{Paint: paint, Form: form}
+	var area chart.Area
+	for i, by := range s.By {
+		x, y := s.X.Values[i], of.Values[i]
+		if by != name || math.IsNaN(x) || math.IsNaN(y) {
+			continue
+		}
+		at := chart.XY{X: x, Y: y}
+		line.Points = append(line.Points, at)
+		dots.Points = append(dots.Points, chart.Dot{XY: at, Tip: fmt.Sprintf("%s %s %s: %s", name, s.X.Name, chart.Number(x), chart.Number(y))})
+		if of.Width != nil && of.Width[i] > 0 {
+			area.Upper = append(area.Upper, chart.XY{X: x, Y: y + of.Width[i]})
+			area.Lower = append(area.Lower, chart.XY{X: x, Y: max(0, y-of.Width[i])})
+		}
+	}
+	if len(line.Points) == 0 {
+		return
+	}
+	slices.SortFunc(line.Points, func(a, b chart.XY) int { return cmp.Compare(a.X, b.X) })
+	if len(area.Upper) > 1 && len(area.Upper) == len(line.Points) {
+		area.Paint, area.Faint = paint, true
+		panel.Areas = append(panel.Areas, area)
+	}
+	panel.Lines, panel.Dots = append(panel.Lines, line), append(panel.Dots, dots)
+}
+
+// logarithmic reports whether values along x grow by ratios.
+func (s *Scan) logarithmic() bool {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, x := range s.X.Values {
+		if !math.IsNaN(x) {
+			low, high = min(low, x), max(high, x)
+		}
+	}
+	return low > 0 && high/low >= 30
+}
+
+func (s *Scan) heatmap() (*chart.Chart, error) {
+	if s.Y == nil {
+		return nil, errors.New("a heat map needs two axes of numbers")
+	}
+	c := &chart.Chart{Kind: "heatmap", Title: fmt.Sprintf("%s by %s and %s", s.Value.Name, s.X.Name, s.Y.Name), Subtitle: s.Title}
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: s.X.Name}, Y: chart.Axis{Title: s.Y.Name}}
+	columns, rows := places(s.X.Values), places(s.Y.Values)
+	if n := max(len(columns), len(rows)); n > mostBands {
+		return nil, fmt.Errorf("%d values in a row are too many to see", n)
+	}
+	for _, v := range columns {
+		p.X.Bands = append(p.X.Bands, chart.Number(v))
+	}
+	for _, v := range rows {
+		p.Y.Bands = append(p.Y.Bands, chart.Number(v))
+	}
+	won := s.winners(columns, rows)
+	low, high := math.Inf(1), math.Inf(-1)
+	names := s.named(won)
+	for y := range rows {
+		for x := range columns {
+			i, ok := won[[2]int{x, y}]
+			if !ok {
+				continue
+			}
+			v := s.Value.Values[i]
+			cell := chart.Cell{X: x, Y: y, Value: v, Inside: "none", Tip: fmt.Sprintf("%s %s, %s %s: none: %s", s.X.Name, chart.Number(columns[x]), s.Y.Name, chart.Number(rows[y]), s.Why[i])}
+			if !math.IsNaN(v) {
+				low, high = min(low, v), max(high, v)
+				cell.Inside = strings.TrimSpace(letter(names, s.Others[i]) + " " + chart.Number(v))
+				cell.Tip = fmt.Sprintf("%s %s, %s %s: %s %s", s.X.Name, chart.Number(columns[x]), s.Y.Name, chart.Number(rows[y]), chart.Number(v), s.Others[i])
+			}
+			p.Cells = append(p.Cells, cell)
+		}
+	}
+	if math.IsInf(low, 1) {
+		p.Cells = nil
+	}
+	if len(p.Cells) == 0 {
+		return nil, errors.New("no point has a number in " + s.Value.Name)
+	}
+	for _, v := range []float64{low, (low + high) / 2, high} {
+		c.Keys = append(c.Keys, chart.Key{Paint: chart.HeatPaint(v, low, high, false), Form: chart.Box, Text: chart.Number(v)})
+		if low == high {
+			break
+		}
+	}
+	for _, name := range names {
+		c.Keys = append(c.Keys, chart.Key{Paint: chart.Muted, Form: chart.Box, Text: letter(names, name) + ": " + name})
+	}
+	c.Panels = []chart.Panel{p}
+	c.Description = fmt.Sprintf("%s in %d columns of %s and %d rows of %s, from %s to %s.", s.Value.Name, len(columns), s.X.Name, len(rows), s.Y.Name, chart.Number(low), chart.Number(high))
+	return c, nil
+}
+
+// winners are the best points of the cells of a heat map; of a cell without values, the first.
+func (s *Scan) winners(columns, rows []float64) map[[2]int]int {
+	out := map[[2]int]int{}
+	for i, v := range s.Value.Values {
+		at := [2]int{slices.Index(columns, s.X.Values[i]), slices.Index(rows, s.Y.Values[i])}
+		if at[0] < 0 || at[1] < 0 {
+			continue
+		}
+		was, ok := out[at]
+		if !ok || math.IsNaN(s.Value.Values[was]) || s.Less && v < s.Value.Values[was] || !s.Less && v > s.Value.Values[was] {
+			out[at] = i
+		}
+	}
+	return out
+}
+
+// named are the other axes of the winners in words, each once; none where they are too many for
+// letters.
+func (s *Scan) named(won map[[2]int]int) (out []string) {
+	for _, i := range won {
+		if name := s.Others[i]; name != "" && !math.IsNaN(s.Value.Values[i]) && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	if len(out) > mostSeries {
+		return nil
+	}
+	return out
+}
+
+// letter is the one that stands for a name in a cell.
+func letter(names []string, name string) string {
+	if at := slices.Index(names, name); at >= 0 {
+		return string(rune('A' + at))
+	}
+	return ""
+}
+
+// places are the values of a series in ascending order, each once.
+func places(of []float64) []float64 {
+	out := slices.DeleteFunc(slices.Clone(of), math.IsNaN)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// frontiers shows the frontier of each system, with its name at the end, and the best of each.
+func (s *Scan) frontiers() (*chart.Chart, error) {
+	if len(s.Plans) == 0 {
+		return nil, errors.New("frontier is of one plan, or of plans that differ in their system alone")
+	}
+	first := s.Plans[0]
+	title, value := worth(first)
+	l := first.Loaded
+	c := &chart.Chart{Kind: "frontier", Title: "Speed of a user against " + title,
+		Subtitle: fmt.Sprintf("%s, %d GPUs of each system, %d in, %d out; diamonds: the best of each, whiskers: band of the prediction", l.Shape.Name, first.Options.GPUs, l.Lengths.Input, l.Lengths.Output)}
+	panel := chart.Panel{Weight: 1, X: chart.Axis{Title: "faster for a user, tokens/s →", Zero: true}, Y: chart.Axis{Title: title, Zero: true}}
+	var names []string
+	for i, p := range s.Plans {
+		name := p.Ranked[0].Deployment.Pools[0].System.Name
+		at := func(d *advice.Candidate) chart.XY { return chart.XY{X: 1 / d.TPOT, Y: value(d)} }
+		tip := func(d *advice.Candidate) string {
+			return fmt.Sprintf("%s, %s %s: %s tokens/s/user, %s %s, TTFT %s", name, d.Deployment.Engine.Name, planOf(d), number.Rate(1/d.TPOT), number.Rate(value(d)), title, number.Time(d.TTFT, 2))
+		}
+		dots := chart.Dots{Paint: chart.Series(i), Form: chart.FormOf(i), Size: 4}
+		var front []chart.XY
+		for k := range p.Frontier {
+			d := &p.Frontier[k]
+			if q := at(d); len(front) == 0 || q.Y > front[len(front)-1].Y {
+				front = append(front, q)
+			}
+			dots.Points = append(dots.Points, chart.Dot{XY: at(d), Tip: tip(d)})
+		}
+		best := &p.Ranked[0]
+		panel.Lines = append(panel.Lines, chart.Line{Paint: dots.Paint, Width: 1.6, Points: staircase(front)})
+		panel.Lines = append(panel.Lines, whiskers(best, at(best), dots.Paint)...)
+		panel.Dots = append(panel.Dots, chart.Dots{Paint: dots.Paint, Form: chart.Diamond, Size: 6, Points: []chart.Dot{{XY: at(best), Label: name + ": " + planOf(best), Tip: tip(best)}}}, dots)
+		c.Keys = append(c.Keys, chart.Key{Paint: dots.Paint, Form: dots.Form, Text: name})
+		names = append(names, fmt.Sprintf("%s %s", name, number.Rate(value(best))))
+	}
+	if t := l.Limits().TPOT; t != nil {
+		forbid(&panel, 1e3 / *t, fmt.Sprintf("too slow | TPOT ≤ %s", number.Time(*t/1e3, 4)))
+	}
+	c.Panels = []chart.Panel{panel}
+	c.Description = fmt.Sprintf("The frontiers of %d systems between the speed of a user and %s. The best of each: %s.", len(s.Plans), title, strings.Join(names, ", "))
+	return c, nil
+}
+
+func (s *Scan) speeds() (*chart.Chart, error) {
+	if len(s.Plans) > 0 {
+		return nil, errors.New("the kind frontier shows plans of several systems")
+	}
+	c := &chart.Chart{Kind: "speeds", Title: "Speed of a user against throughput of a GPU", Subtitle: s.Title}
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "tokens/s per user", Zero: true}, Y: chart.Axis{Title: "tokens/s per GPU", Zero: true}}
+	dots := chart.Dots{Paint: chart.C1}
+	for i := range s.User.Values {
+		x, y := s.User.Values[i], s.GPU.Values[i]
+		if math.IsNaN(x) || math.IsNaN(y) || x == 0 {
+			continue
+		}
+		dots.Points = append(dots.Points, chart.Dot{XY: chart.XY{X: x, Y: y}, Tip: fmt.Sprintf("%s: %s tokens/s/user, %s tokens/s/GPU", s.place(i), chart.Number(x), chart.Number(y))})
+	}
+	if len(dots.Points) == 0 {
+		return nil, errors.New("no point has clients")
+	}
+	front := best(dots.Points)
+	slices.Reverse(front) // from the fastest on, as steps: between two points there is none
+	p.Dots, p.Lines = []chart.Dots{dots}, []chart.Line{{Paint: chart.C1, Width: 1.5, Points: staircase(front)}}
+	c.Panels = []chart.Panel{p}
+	c.Description = fmt.Sprintf("%d points by the speed that a user sees and the throughput of a GPU; the steps are those that no other beats in both.", len(dots.Points))
+	return c, nil
+}
+
+// place names a point by its values on all axes.
+func (s *Scan) place(i int) string {
+	if s.X.Values == nil {
+		return s.By[i]
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s", s.By[i], s.X.Name, chart.Number(s.X.Values[i])))
+}

@@ -1,0 +1,13 @@
+package scan
+
+import (
+	"throughline/internal/document"
+)
+
+// ReadFile reads the file of a scan.
+func ReadFile(name string, src []byte) (*Request, error) {
+	doc := document.Parse(name, src)
+	var r Request
+	doc.Decode(&r)
+	return &r, doc.Err()
+}

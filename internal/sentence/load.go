@@ -1,0 +1,108 @@
+package sentence
+
+import (
+	"fmt"
+	"math"
+
+	"throughline/deploy"
+	"throughline/internal/result"
+	"throughline/number"
+	"throughline/serving"
+	"throughline/serving/simulate"
+	"throughline/workload"
+)
+
+// Loaded is requests that were sent: through a simulated deployment, or to a server.
+type Loaded struct {
+	Deployment *deploy.Deployment  // nil: a server
+	Trusted    *serving.Confidence // in the simulated times; nil: measured, or unknown
+	Seen       *simulate.Seen
+	Run        *simulate.Result // what was simulated; nil: a server
+}
+
+// Verdicts are the limits of a run, each beside what its requests saw.
+func (l *Loaded) Verdicts() []result.Verdict {
+	var out []result.Verdict
+	add := func(name string, limit workload.Limit, d *simulate.Distribution) {
+		if limit.Seconds == 0 || d.Weight == 0 {
+			return
+		}
+		v := result.Verdict{Figure: name, Limit: limit, Value: simulate.Figure(&limit, d)}
+		if l.Trusted != nil {
+			v.Band = map[string]float64{"TTFT": l.Trusted.TTFT.Band, "TPOT": l.Trusted.TPOT.Band}[name]
+		}
+		out = append(out, v)
+	}
+	add("TTFT", l.Seen.Terms.TTFT, &l.Seen.Summary.TTFT)
+	add("TPOT", l.Seen.Terms.TPOT, &l.Seen.Summary.TPOT)
+	return out
+}
+
+// Load says which requests were served, what their clients saw, whether limits hold, what binds and
+// what it takes.
+func Load(l *Loaded) []string {
+	s := l.Seen
+	who := "The server"
+	if l.Deployment != nil {
+		who = fmt.Sprintf("%s on %s", upper(behind(l.Deployment)), on(l.Deployment))
+	}
+	rate := float64(s.Requests) / s.Duration()
+	from := fmt.Sprintf("at %s requests/s", number.Rate(s.Traffic.Rate))
+	switch {
+	case s.Traffic.Clients > 0:
+		from = "from " + number.Count(s.Traffic.Clients, "client")
+	case s.Traffic.Trace != nil:
+		from = "as the trace sends them"
+	case math.IsInf(s.Traffic.Rate, 1) || s.Traffic.Rate == 0:
+		from = "all at once"
+	}
+	first := fmt.Sprintf("%s answers %s requests %s, %s/s: p99 TTFT is %s", who, number.Grouped(int(s.Requests)), from, number.Rate(rate), l.figure(&s.Summary.TTFT, 0))
+	if s.Summary.TPOT.Weight > 0 {
+		first += ", p99 TPOT " + l.figure(&s.Summary.TPOT, 1)
+	}
+	return sentences(first+".", l.verdict(), l.binds())
+}
+
+// binds says what requests wait for, and what a token takes; empty of a server.
+func (l *Loaded) binds() string {
+	if l.Run == nil {
+		return ""
+	}
+	text := "What binds: " + l.Run.Bottleneck() + "."
+	if l.Run.Energy != nil {
+		text += fmt.Sprintf(" It takes %s J per output token at %.0f W per GPU.", number.Plain(l.Run.Joules()/float64(max(1, l.Run.Output)), 3), l.Run.WattsPerProcessor())
+	}
+	return text
+}
+
+// figure is the 99th percentile with the band of the prediction: of TTFT, or of TPOT.
+func (l *Loaded) figure(d *simulate.Distribution, which int) string {
+	band := 0.0
+	if l.Trusted != nil {
+		band = [2]float64{l.Trusted.TTFT.Band, l.Trusted.TPOT.Band}[which]
+	}
+	return number.Banded(d.Quantile(0.99), band)
+}
+
+// verdict says of each limit whether it holds, and whether the load is too much.
+func (l *Loaded) verdict() string {
+	var lines []string
+	chance := 1.0
+	for _, v := range l.Verdicts() {
+		lines = append(lines, v.String())
+		chance *= v.Chance()
+	}
+	out := list(lines)
+	if l.Trusted != nil && len(lines) > 0 && !l.Seen.Saturated() {
+		out += surely(chance, len(lines))
+	}
+	switch growing := l.Seen.Growth(); {
+	case l.Seen.Saturated() && out != "":
+		return out + "; ✗ " + growing[0] + "."
+	case l.Seen.Saturated():
+		return "✗ " + upper(growing[0]) + "."
+	case out != "":
+		return out + "."
+	}
+	return ""
+}

@@ -1,0 +1,135 @@
+// What all views share: colours, language, copying, links between rows and marks, settings, limits that are dragged.
+import { slide } from "./slide.js";
+
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const root = document.documentElement;
+const year = 31536000;
+const remember = (name, value) => { document.cookie = `${name}=${value}; path=/; max-age=${year}; samesite=strict`; };
+const say = text => { document.getElementById("said").textContent = text; };
+
+// Drawings are made for the width of the page; a page that was drawn for another is fetched again.
+const phone = matchMedia("(max-width: 760px)");
+const wasNarrow = document.cookie.split("; ").includes("narrow=1");
+if (phone.matches !== wasNarrow) {
+  remember("narrow", phone.matches ? "1" : "0");
+  if (document.querySelector("svg.chart")) location.reload();
+}
+
+function start(part) {
+  for (const b of all("[data-theme-toggle]", part)) b.addEventListener("click", () => {
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+    remember("theme", root.dataset.theme);
+  });
+  for (const b of all("[data-language]", part)) b.addEventListener("click", () => { remember("language", b.dataset.language); location.reload(); });
+  for (const b of all("[data-copy]", part)) b.addEventListener("click", async () => {
+    const from = document.getElementById(b.dataset.copy), text = b.textContent;
+    try {
+      await navigator.clipboard.writeText(from.textContent);
+    } catch {
+      getSelection().selectAllChildren(from);
+      document.execCommand("copy");
+    }
+    b.textContent = "✓ " + text;
+    say(text + " ✓");
+    setTimeout(() => { b.textContent = text; }, 1500);
+  });
+  for (const s of all("select[data-go]", part)) s.addEventListener("change", () => { location.assign(s.value); });
+  for (const d of all(".word", part)) {
+    d.addEventListener("toggle", () => { if (d.open) d.querySelector("input, select").select?.() ?? d.querySelector("input, select").focus(); });
+    d.addEventListener("keydown", e => { if (e.key === "Escape") { d.open = false; d.querySelector("summary").focus(); } });
+  }
+  for (const e of all("[data-p]", part)) {
+    if (e.dataset.p === "dot") continue;
+    const mark = on => all(`[data-p="${CSS.escape(e.dataset.p)}"]`).forEach(x => x.classList.toggle("hot", on));
+    for (const [event, on] of [["pointerenter", true], ["pointerleave", false], ["focusin", true], ["focusout", false]]) e.addEventListener(event, () => mark(on));
+  }
+  // A row opens by a click or Enter, and is pinned with Shift.
+  for (const row of all("tr[data-pin]", part)) row.addEventListener("click", e => {
+    const a = e.target.closest("a");
+    if (e.shiftKey && row.dataset.pin && !a?.classList.contains("pinb")) { e.preventDefault(); location.assign(row.dataset.pin); }
+    else if (!a) location.assign(row.querySelector("th a").href);
+  });
+  for (const a of all("svg a", part)) a.addEventListener("click", e => {
+    const ref = a.querySelector("[data-p]")?.dataset.p, row = ref && document.querySelector(`tr[data-p="${CSS.escape(ref)}"]`);
+    if (e.shiftKey && row?.dataset.pin) { e.preventDefault(); location.assign(row.dataset.pin); }
+  });
+  for (const f of all("[data-find]", part)) f.addEventListener("input", () => {
+    const words = f.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const s of all(".setting")) s.hidden = !words.every(w => s.dataset.words.toLowerCase().includes(w));
+    for (const g of all("fieldset")) g.hidden = !all(".setting", g).some(s => !s.hidden);
+  });
+  for (const a of all("[data-here]", part)) a.addEventListener("click", async e => {
+    e.preventDefault();
+    try { await navigator.clipboard.writeText(location.href); say(a.textContent + " ✓"); } catch { location.assign(a.href); }
+  });
+  for (const l of all("[data-later]", part)) later(l);
+  for (const g of all("[data-p=limit]", part)) limit(g);
+  for (const s of all("[data-frame]", part)) slide(s, say);
+}
+
+// later fetches a part of the page that takes long; its phase is named, and it can be stopped.
+async function later(place) {
+  const stop = document.createElement("button"), control = new AbortController(), phase = place.querySelector("[data-phase]");
+  stop.type = "button"; stop.textContent = "×"; stop.setAttribute("aria-label", "Stop");
+  stop.addEventListener("click", () => control.abort());
+  phase?.append(" ", stop);
+  try {
+    const r = await fetch(place.dataset.later, { signal: control.signal });
+    const text = await r.text();
+    if (!r.ok) throw new Error(new DOMParser().parseFromString(text, "text/html").querySelector(".answer")?.textContent ?? r.status);
+    const doc = new DOMParser().parseFromString(text, "text/html");
+    place.replaceChildren(...doc.body.childNodes);
+    start(place);
+  } catch (e) {
+    if (phase) phase.textContent = e.name === "AbortError" ? "—" : e.message;
+  }
+}
+
+// limit lets the line of a limit be dragged: what is forbidden follows at once, and so do the rows that still hold; the
+// search runs when it rests.
+function limit(line) {
+  const svg = line.ownerSVGElement, [from, to, low, high, log] = svg.dataset.across.split(" ");
+  const x0 = +from, x1 = +to, v0 = +low, v1 = +high, isLog = log === "true";
+  const at = v => x0 + (x1 - x0) * (isLog ? Math.log(v / v0) / Math.log(v1 / v0) : (v - v0) / (v1 - v0));
+  const value = x => isLog ? v0 * Math.exp((x - x0) / (x1 - x0) * Math.log(v1 / v0)) : v0 + (x - x0) / (x1 - x0) * (v1 - v0);
+  const shade = svg.querySelector("[data-p=forbidden]");
+  const field = document.getElementById("w-tpot");
+  if (!field || new URL(location).searchParams.get("over")) return;
+  const path = line.getAttribute("d"), home = +path.match(/^M([\d.]+)/)[1], area = shade?.getAttribute("d");
+  let now = 1000 / value(home), timer;
+  for (const [name, text] of Object.entries({
+    tabindex: "0", role: "slider", "aria-label": "TPOT", "aria-valuemin": (1000 / v1).toFixed(1), "aria-valuemax": (1000 / v0).toFixed(1), "aria-valuenow": now.toFixed(1), "aria-valuetext": `${now.toFixed(0)} ms`,
+  })) line.setAttribute(name, text);
+  const set = ms => {
+    now = Math.min(1000 / v0, Math.max(1000 / v1, ms));
+    const x = at(1000 / now), u = 1000 / now;
+    line.setAttribute("d", path.replaceAll(String(home), x.toFixed(1)));
+    if (area) shade.setAttribute("d", area.replaceAll(String(home), x.toFixed(1)));
+    line.setAttribute("aria-valuenow", now.toFixed(1));
+    line.setAttribute("aria-valuetext", `${now.toFixed(0)} ms`);
+    for (const row of document.querySelectorAll("tr[data-u]")) row.classList.toggle("none", +row.dataset.u < u);
+    say(`TPOT ≤ ${now.toFixed(0)} ms`);
+  };
+  const rest = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => { field.value = `${Number(now.toPrecision(3))}ms`; field.form.requestSubmit(); }, 100);
+  };
+  line.addEventListener("keydown", e => {
+    const d = { ArrowLeft: 1, ArrowDown: 1, ArrowRight: -1, ArrowUp: -1 }[e.key];
+    if (!d) return;
+    e.preventDefault();
+    set(now + d * (e.shiftKey ? 10 : 1));
+    clearTimeout(timer);
+    timer = setTimeout(rest, 400);
+  });
+  line.addEventListener("pointerdown", e => { line.setPointerCapture(e.pointerId); svg.classList.add("grabbed"); e.preventDefault(); });
+  line.addEventListener("pointermove", e => {
+    if (!line.hasPointerCapture(e.pointerId)) return;
+    const p = new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    set(1000 / value(Math.min(x1, Math.max(x0, p.x))));
+  });
+  line.addEventListener("pointerup", () => { svg.classList.remove("grabbed"); rest(); });
+}
+
+start(document);

@@ -1,0 +1,418 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"throughline"
+	"throughline/internal/advice"
+	"throughline/internal/picture"
+	"throughline/internal/question"
+	"throughline/internal/report"
+	"throughline/internal/result"
+	"throughline/internal/sentence"
+	"throughline/number"
+	"throughline/op"
+)
+
+// choosing is the view of plans.
+var choosing = &view{
+	path: "choose", title: "Choose", of: question.Plan,
+	pieces: []piece{
+		{"", "model", "a model", false}, {" on ", "gpus", "some", false}, {" × ", "system", "a system", false}, {", ", "isl", "1024", false}, {" → ", "osl", "1024", false},
+		{" tokens, TPOT ≤ ", "tpot", "any time", false}, {", TTFT ≤ ", "ttft", "any time", false}, {", behind ", "engine", "any engine", false},
+	},
+	slow: func(st *state) bool {
+		return st.words["rate"] != "" || strings.Contains(st.words["tpot"]+st.words["ttft"], "p")
+	},
+}
+
+// choice is the answer of the view.
+type choice struct {
+	Big, Unit, Band string
+	Says            []string
+	Remarks         []string
+	Chart           template.HTML
+	AcrossName      string
+	UpName          string
+	Across, Up      []option
+	Dots            int
+	Rows            []row
+	Front           []row
+	Picked          *picked
+	Ranked          string // by what
+	Reasons         []string
+	Nearest         []link
+}
+
+// option is one of a select.
+type option struct {
+	Name, Title, To string
+	On              bool
+}
+
+// row is a deployment in the table.
+type row struct {
+	Ref, Number string
+	Place       int // of its colour; -1: none
+	Letter      string
+	Title, Plan string
+	Batch       int
+	Clients     int
+	TTFT, TPOT  timed
+	User, Rate  string
+	Memory      string
+	PerGPU      timed
+	Dollars     string
+	Chance      string
+	Open, Pin   string // addresses
+	Why         string
+	On, Pinned  bool
+}
+
+// timed is a figure with its band.
+type timed struct{ Value, Band string }
+
+func bandedTime(seconds, band float64) timed {
+	text := number.Banded(seconds, band)
+	if band == 0 {
+		return timed{text, ""}
+	}
+	value, _ := strings.CutSuffix(text, " "+number.Band(band))
+	return timed{value, number.Band(band)}
+}
+
+// mostSystems limits those that are compared in one view.
+const mostSystems = 4
+
+// found is one plan of a question, with its rows in words.
+type found struct {
+	system string
+	*throughline.Plans
+	words []map[string]string // of the ranked rows, then of the frontier
+}
+
+// rowWords are those of a candidate.
+func (f *found) rowWords(c *advice.Candidate) map[string]string {
+	for i := range f.Ranked {
+		if &f.Ranked[i] == c {
+			return f.words[i]
+		}
+	}
+	for i := range f.Frontier {
+		if &f.Frontier[i] == c {
+			return f.words[len(f.Ranked)+i]
+		}
+	}
+	return nil
+}
+
+// plan answers a question for each of its systems.
+func (s *Server) plan(ctx context.Context, words map[string]string) (out []*found, err error) {
+	systems := question.Words(words["system"])
+	if len(systems) == 0 {
+		systems = []string{""}
+	}
+	for _, system := range systems[:min(len(systems), mostSystems)] {
+		q := throughline.Question{}
+		for name, text := range words {
+			q[name] = text
+		}
+		if q["system"] = system; system == "" {
+			delete(q, "system")
+		}
+		name := encode(choosing.query(q))
+		if known, ok := s.planned.get(name); ok {
+			out = append(out, known)
+			continue
+		}
+		p, err := throughline.Plan(ctx, q, s.reading()...)
+		if err != nil {
+			return nil, err
+		}
+		f := &found{system: system, Plans: p}
+		var doc bytes.Buffer
+		if err := report.WriteObject(&doc, report.AdviceJSON(p.Plans)); err != nil {
+			return nil, err
+		}
+		if f.words, err = question.PlannedWords(s.door(), doc.Bytes()); err != nil {
+			return nil, err
+		}
+		if !p.Partial {
+			s.planned.put(name, f)
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+func (s *Server) choose(ctx context.Context, st *state) (content, error) {
+	if st.words["model"] == "" && st.words["system"] == "" {
+		return content{}, nil
+	}
+	plans, err := s.plan(ctx, st.words)
+	if err != nil {
+		return content{}, err
+	}
+	c := &choice{}
+	out := content{data: c, takes: st.planTakes()}
+	for _, f := range plans {
+		out.commands = append(out.commands, choosing.command(replaced(st.words, "system", f.system)))
+		c.Remarks = append(c.Remarks, remarksOf(f.Remarks)...)
+		c.Reasons = append(c.Reasons, f.Reasons...)
+		c.Dots += len(f.Dots)
+	}
+	first := slices.IndexFunc(plans, func(f *found) bool { return len(f.Ranked) > 0 })
+	if first < 0 {
+		out.title, out.takes = "No deployment was found", out.takes[:1]
+		c.none(st, plans[0])
+		return out, nil
+	}
+	pins, err := s.pinned(ctx, st)
+	if err != nil {
+		return content{}, err
+	}
+	best := plans[first]
+	lead := &best.Ranked[0]
+	c.Says = append(sentence.Plan(best.Plans.Plans), others(plans, first)...)
+	c.Big, c.Unit, c.Band = headline(&best.Options, lead)
+	out.title = fmt.Sprintf("%s on %d × %s", best.Loaded.Shape.Name, lead.Procs, best.Loaded.Decode.Name)
+	c.rank(st, plans, pins)
+	c.pick(st, plans)
+	out.pins = c.mark(st, plans, pins)
+	return out, c.draw(st, plans, pins)
+}
+
+// others say how much the best of other systems give.
+func others(plans []*found, first int) (out []string) {
+	lead := plans[first].Ranked[0].PerGPU()
+	for i, f := range plans {
+		if i != first && len(f.Ranked) > 0 {
+			out = append(out, fmt.Sprintf("%s gives %s times as much per GPU.", f.Loaded.Decode.Name, number.Plain(f.Ranked[0].PerGPU()/lead, 2)))
+		}
+	}
+	return out
+}
+
+// headline is the figure that a plan is about.
+func headline(o *advice.Options, c *advice.Candidate) (big, unit, band string) {
+	switch {
+	case o.Objective == advice.Cost && c.DollarsPerMillion > 0:
+		return "$" + number.Plain(c.DollarsPerMillion, 3), "/M tokens", ""
+	case o.Objective == advice.Latency:
+		return number.Time(c.Latency, 3), "a request", ""
+	case c.Capacity != nil:
+		return fmt.Sprint(c.Procs), "GPUs", ""
+	}
+	if b := c.ThroughputBand(); b > 0 {
+		band = number.Band(b)
+	}
+	return number.Rate(c.PerGPU()), "tokens/s/GPU", band
+}
+
+func replaced(words map[string]string, name, text string) map[string]string {
+	out := without(words, name)
+	if text != "" {
+		out[name] = text
+	}
+	return out
+}
+
+func remarksOf(all []question.Remark) (out []string) {
+	for _, r := range all {
+		out = append(out, r.String())
+	}
+	return out
+}
+
+// none says why there is no plan, and which change would have one.
+func (c *choice) none(st *state, f *found) {
+	for _, n := range f.Nearest {
+		c.Nearest = append(c.Nearest, link{fmt.Sprintf("%s %s: %s", n.Setting, n.Value, n.Gives), st.to(choosing, replaced(st.words, n.Setting, n.Value), st.shown, st.pins)})
+	}
+}
+
+// ranked is a row of any of the plans.
+type rankedRow struct {
+	of *found
+	*advice.Candidate
+	number string
+}
+
+// rankedRows are those of all plans, best first where there are several.
+func rankedRows(plans []*found) (out []rankedRow) {
+	for k, f := range plans {
+		for i := range f.Ranked {
+			out = append(out, rankedRow{f, &f.Ranked[i], rowNumber(k, fmt.Sprint(i+1))})
+		}
+	}
+	if len(plans) > 1 {
+		by := plans[0].Options.Objective
+		slices.SortStableFunc(out, func(a, b rankedRow) int { return cmp.Compare(a.Merit(by), b.Merit(by)) })
+	}
+	return out
+}
+
+// rowNumber names a row of the kth plan.
+func rowNumber(k int, number string) string {
+	if k == 0 {
+		return number
+	}
+	return fmt.Sprintf("%d.%s", k+1, number)
+}
+
+// rank lists the rows.
+func (c *choice) rank(st *state, plans []*found, pins []pin) {
+	c.Ranked = map[question.Objective]string{advice.Cost: "$/M tokens", advice.Energy: "tokens/J", advice.Latency: "time of a request"}[plans[0].Options.Objective]
+	if c.Ranked == "" {
+		c.Ranked = "tokens/s/GPU"
+	}
+	for _, r := range rankedRows(plans) {
+		c.Rows = append(c.Rows, st.row(r, pins, len(plans) > 1))
+	}
+	for k, f := range plans {
+		for i := range f.Frontier {
+			c.Front = append(c.Front, st.row(rankedRow{f, &f.Frontier[i], rowNumber(k, fmt.Sprintf("f%d", i+1))}, pins, len(plans) > 1))
+		}
+	}
+}
+
+// row is a candidate in words.
+func (st *state) row(r rankedRow, pins []pin, kinds bool) row {
+	rec := &r.Record
+	words := r.of.rowWords(r.Candidate)
+	code := encoded(words)
+	out := row{
+		Ref: "r" + strings.ReplaceAll(r.number, ".", "-"), Number: r.number, Place: -1, Title: titleOf(r.Candidate), Plan: planText(r.Candidate),
+		Batch: r.Deployment.Of(op.Decode).Plan.Batch.Size, Clients: rec.Clients, User: number.Plain(1/rec.TPOT, 3), Rate: number.Rate(rec.Requests),
+		Memory: number.Plain(rec.Held/(1<<30), 3), TTFT: timed{number.Time(rec.TTFT, 3), ""}, TPOT: timed{number.Time(rec.TPOT, 3), ""},
+		PerGPU: timed{number.Rate(r.PerGPU()), ""}, On: st.shown[rowName] == r.number,
+		Open: st.to(choosing, st.words, with(st.shown, rowName, r.number), st.pins),
+	}
+	if kinds {
+		out.Title = r.of.Loaded.Decode.Name + " " + out.Title
+	}
+	if rec.Trusted != nil {
+		out.TTFT, out.TPOT = bandedTime(rec.TTFT, rec.Trusted.TTFT.Band), bandedTime(rec.TPOT, rec.Trusted.TPOT.Band)
+	}
+	if b := rec.ThroughputBand(); b > 0 {
+		out.PerGPU.Band = number.Band(b)
+	}
+	if rec.DollarsPerMillion > 0 {
+		out.Dollars = number.Plain(rec.DollarsPerMillion, 3)
+	}
+	if words == nil {
+		return out
+	}
+	out.Why = st.to(explaining, words, map[string]string{askedName: encode(choosing.query(st.words))}, st.pins)
+	at := slices.IndexFunc(pins, func(p pin) bool { return p.code == code })
+	if at >= 0 {
+		out.Place, out.Letter, out.Pinned, out.Ref = pins[at].Place, pins[at].Letter, true, "pin"+pins[at].Letter
+		out.Pin = st.to(choosing, st.words, st.shown, slices.Delete(slices.Clone(st.pins), at, at+1))
+	} else if len(st.pins) < mostPins {
+		out.Pin = st.to(choosing, st.words, st.shown, append(slices.Clone(st.pins), code))
+	}
+	return out
+}
+
+func with(m map[string]string, name, text string) map[string]string {
+	out := without(m, name)
+	out[name] = text
+	return out
+}
+
+// titleOf says how a deployment is made, in two words.
+func titleOf(c *advice.Candidate) string {
+	how := "aggregated"
+	if c.Deployment.Split() {
+		how = "disaggregated"
+	}
+	if e := c.Engine(); e != nil {
+		return how + ", " + e.Title
+	}
+	return how
+}
+
+// planText is the plans of its pools.
+func planText(c *advice.Candidate) string {
+	var parts []string
+	for i := range c.Deployment.Pools {
+		p := &c.Deployment.Pools[i]
+		parts = append(parts, result.Instances(p.Count, &p.Plan))
+	}
+	return strings.Join(parts, " → ")
+}
+
+// draw makes the chart.
+func (c *choice) draw(st *state, plans []*found, pins []pin) error {
+	across, up := picture.FigureOf(picture.Across, st.shown[overName]), picture.FigureOf(picture.Up, st.shown[upName])
+	c.AcrossName, c.UpName = across.Title, up.Title
+	c.Across, c.Up = st.options(picture.Across, overName, across), st.options(picture.Up, upName, up)
+	chosen := picture.Choices{Across: across, Up: up}
+	for i, f := range plans {
+		place := i
+		if len(pins) > 0 {
+			place = slices.IndexFunc(pins, func(p pin) bool { return p.system == f.Loaded.Decode.Name })
+		}
+		chosen.Plans = append(chosen.Plans, picture.Choice{Name: f.Loaded.Decode.Name, Place: place, Plans: f.Plans.Plans})
+	}
+	chosen.Marks = c.marks(st, plans, pins)
+	drawn, err := chosen.Draw()
+	if err != nil {
+		return nil // the reasons say why
+	}
+	c.Chart, _ = figure(drawn, st.width(mainWidth), 0, "front")
+	return nil
+}
+
+func (st *state) options(list []picture.Figure, name string, on *picture.Figure) (out []option) {
+	for i := range list {
+		f := &list[i]
+		shown := with(st.shown, name, f.Name)
+		if i == 0 {
+			shown = without(st.shown, name)
+		}
+		out = append(out, option{f.Name, f.Title, st.to(st.view, st.words, shown, st.pins), f == on})
+	}
+	return out
+}
+
+// marks are the deployments that stand out on the chart: pins or, without any, the best of each
+// system; and the row that is open.
+func (c *choice) marks(st *state, plans []*found, pins []pin) (out []picture.Marked) {
+	for i := range pins {
+		p := &pins[i]
+		out = append(out, picture.Marked{Label: number.Rate(p.perGPU) + " " + p.Name, Ref: "pin" + p.Letter, Link: p.To, Place: p.Place, PerGPU: p.perGPU, Record: p.record})
+	}
+	for k, f := range plans {
+		if len(f.Ranked) == 0 {
+			continue
+		}
+		for i := range f.Ranked {
+			r := st.row(rankedRow{f, &f.Ranked[i], rowNumber(k, fmt.Sprint(i+1))}, pins, false)
+			if r.Pinned {
+				continue
+			}
+			m := picture.Marked{Ref: r.Ref, Link: r.Open, Place: -1, PerGPU: f.Ranked[i].PerGPU(), Record: &f.Ranked[i].Record, Label: ""}
+			if i == 0 && len(pins) == 0 {
+				m.Place = k
+			}
+			if i == 0 || r.On {
+				m.Label = fmt.Sprintf("%s #%s", number.Rate(m.PerGPU), r.Number)
+			}
+			if i > 0 && !r.On { // whiskers of all would hide the points
+				rec := f.Ranked[i].Record
+				rec.Trusted = nil
+				m.Record = &rec
+			}
+			out = append(out, m)
+		}
+	}
+	slices.Reverse(out) // the best last, on top
+	return out
+}

@@ -1,0 +1,147 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+
+	"throughline/internal/difference"
+	"throughline/internal/picture"
+	"throughline/internal/question"
+	"throughline/internal/report"
+	"throughline/internal/sentence"
+	"throughline/internal/table"
+)
+
+// comparing is the view of two deployments, and of one beside what was measured.
+var comparing = &view{
+	path: "compare", title: "Compare", of: question.Compare,
+	pieces: append([]piece{{"", "model", "a model", false}, {" on ", "system", "a system", false}, {", tp ", "tp", "1", false}, {", dp ", "dp", "1", false}},
+		piece{", ", "isl", "1024", false}, piece{" → ", "osl", "1024", false}, piece{" tokens, ", "concurrency", "some", false}, piece{" clients, behind ", "engine", "any engine", false}, piece{", measured ", "measured", "nothing yet", false}),
+	slow: func(*state) bool { return true },
+}
+
+// compared is the answer of the view.
+type compared struct {
+	Says    []string
+	Chart   template.HTML
+	Grid    grid
+	A, B    string
+	Gap     *gapShown
+	Missing bool // fewer than two pins, and nothing measured
+	Upload  string
+}
+
+// gapShown is what would explain a measurement.
+type gapShown struct {
+	Title, Load string
+	Says        []string
+	Causes      grid
+	Next        []string
+}
+
+// secondName is the pin that the first is compared with.
+const secondName = "b"
+
+func (s *Server) compare(ctx context.Context, st *state) (content, error) {
+	pins, err := s.pinned(ctx, st)
+	if err != nil {
+		return content{}, err
+	}
+	c := &compared{Upload: st.address()}
+	out := content{data: c, pins: pins, title: st.language.say("Compare")}
+	if len(pins) >= 2 {
+		second := 1
+		if at := strings.Index(letters, st.shown[secondName]); at > 0 && at < len(pins) {
+			second = at
+		}
+		pins[0].On, pins[second].On = true, true
+		if err := c.between(s, st, &pins[0], &pins[second]); err != nil {
+			return content{}, err
+		}
+	}
+	if st.words["measured"] != "" {
+		why, answer, err := s.measured(ctx, st.words)
+		if err != nil {
+			return content{}, err
+		}
+		g := &gapShown{Title: report.PointTitle(answer), Load: why.Load, Says: sentence.Gap(why), Causes: gridOf(report.Causes(why), 20)}
+		for _, p := range why.Next {
+			g.Next = append(g.Next, report.Probe(&p))
+		}
+		c.Gap = g
+		out.takes = []link{{"JSON", st.programs(st.words)}}
+	}
+	c.Missing = len(pins) < 2 && c.Gap == nil
+	if c.Gap == nil {
+		out.commands = []string{}
+	}
+	return out, nil
+}
+
+// between puts two pins side by side.
+func (c *compared) between(s *Server, st *state, a, b *pin) error {
+	x, y := s.fixedQuery(question.Explain, a.words), s.fixedQuery(question.Explain, b.words)
+	if x.Wrong != nil || y.Wrong != nil {
+		return errors.Join(x.Wrong, y.Wrong)
+	}
+	c.A, c.B = fmt.Sprintf("%s: %s %s", a.Letter, a.Name, a.About), fmt.Sprintf("%s: %s %s", b.Letter, b.Name, b.About)
+	d, err := difference.Deployed(a.Letter, &x.Question, b.Letter, &y.Question)
+	if err != nil {
+		return err
+	}
+	c.Says = d.Why
+	c.Grid = gridOf(differing(d), 80)
+	if drawn, err := picture.Between(d); err == nil {
+		c.Chart, _ = figure(drawn, st.width(mainWidth), 0, "between")
+	}
+	return nil
+}
+
+// differing is the figures in which two differ.
+func differing(d *difference.Difference) table.Any {
+	all := d.Table()
+	out := *all
+	out.Rows = nil
+	for _, r := range all.Rows {
+		if r.Differs() {
+			out.Rows = append(out.Rows, r)
+		}
+	}
+	return &out
+}
+
+// diff answers a program: two systems by name, or two deployments as objects of settings.
+func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
+	words, err := s.words(w, r)
+	if err != nil {
+		writeProblems(w, http.StatusBadRequest, err)
+		return
+	}
+	a, b := words["a"], words["b"]
+	if a == "" || b == "" {
+		writeProblems(w, http.StatusBadRequest, errors.New("give a and b: two systems, or two deployments as parameters of explain, encoded"))
+		return
+	}
+	var d *difference.Difference
+	err = s.work.do(r.Context(), s.deadline, func(context.Context) (err error) {
+		if !strings.Contains(a, "=") {
+			d, err = s.systemsApart(a, b)
+			return err
+		}
+		x, y := s.fixedQuery(question.Explain, decoded(a)), s.fixedQuery(question.Explain, decoded(b))
+		if err := errors.Join(x.Wrong, y.Wrong); err != nil {
+			return err
+		}
+		d, err = difference.Deployed("A", &x.Question, "B", &y.Question)
+		return err
+	})
+	if err != nil {
+		writeProblems(w, statusOf(err), err)
+		return
+	}
+	writeJSON(w, d)
+}

@@ -1,0 +1,61 @@
+package web
+
+import "strings"
+
+// language is the words of the page in one of its languages. Answers are in English in all of them:
+// they are the sentences of the terminal.
+type language struct {
+	code  string
+	words map[string]string // nil: as written
+}
+
+var (
+	english = &language{code: "en"}
+	chinese = &language{code: "zh", words: inChinese}
+)
+
+// languageOf is what the user has chosen, or what the browser prefers.
+func languageOf(chosen, accepted string) *language {
+	switch {
+	case chosen == english.code:
+		return english
+	case chosen == chinese.code, chosen == "" && strings.HasPrefix(strings.ToLower(accepted), "zh"):
+		return chinese
+	}
+	return english
+}
+
+// say is a word of the page; one that is in no table stays as it is.
+func (l *language) say(word string) string {
+	if text, ok := l.words[word]; ok {
+		return text
+	}
+	return word
+}
+
+// inChinese is all words of the page.
+var inChinese = map[string]string{
+	"Choose": "选择", "Why": "原因", "Load": "负载", "Map": "地图", "Compare": "比较", "Catalogue": "目录", "Throughline": "Throughline",
+	"Skip to the answer": "跳到答案", "Views": "视图", "Light / dark": "浅色 / 深色", "Question": "问题", "Change": "更改", "Ask": "提问",
+	"All other settings": "其他所有设置", "Find a setting": "查找设置", "Pinned": "已固定", "Unpin": "取消固定", "Pin": "固定", "Shift-click pins a row": "按住 Shift 点击即可固定一行",
+	"What can be had": "可达到的性能", "up": "纵轴", "across": "横轴", "best at each speed": "每个速度下的最优", "one of": "候选之一，共", "candidates": "个",
+	"band of the prediction": "预测的误差带", "over the limit": "超出限制", "The frontier as a table": "前沿的表格", "Memory of a GPU": "单卡显存", "weights": "权重", "KV cache": "KV 缓存", "usable": "可用",
+	"Balance": "平衡", "Launch": "启动", "Copy": "复制", "Copied": "已复制", "Ranked by": "排序依据", "Enter opens, Shift pins": "回车打开，Shift 固定",
+	"deployment": "部署", "batch": "批量", "clients": "客户端", "memory": "显存", "Same answer in a terminal": "终端中的同一答案", "Take it away": "带走结果", "Link to this page": "本页链接",
+	"per user": "每用户", "No deployment was found": "没有可行的部署", "What would work": "可行的更改", "Notes": "说明", "As a table": "表格", "The step": "一步", "phase": "阶段", "Operators": "算子", "Roofline": "屋顶线",
+	"operator": "算子", "of step": "占比", "bound by": "受限于", "of": "占", "The chip": "芯片", "number": "参数", "value": "数值", "was": "原为", "now": "当前", "Back to the file": "恢复原值", "per +10%": "每 +10%",
+	"To reach": "要达到", "change": "更改", "Seek": "求解", "Use it": "采用", "As the batch grows": "随着批量增大", "at no batch": "任何批量都不会", "part": "部分", "sum": "合计", "Parts of": "组成：",
+	"Percentiles against the rate": "百分位数与请求率", "Simulating several rates": "正在模拟多个请求率", "Show them": "显示", "Percentiles": "百分位数", "figure": "指标", "mean": "均值", "limit": "限制", "holds": "满足", "does not hold": "不满足",
+	"Over time": "随时间变化", "Replay a trace": "回放请求记录", "Upload": "上传", "A file, at most 64 MiB; it stays in memory.": "文件不超过 64 MiB，仅保存在内存中。",
+	"Give a word several values, or begin with one of these": "给一个词多个值，或从下面开始", "shows": "显示", "points": "个点", "All points": "所有点", "A click on a cell opens it.": "点击单元格可打开。",
+	"Pin two deployments to compare them, or say what was measured.": "固定两个部署以比较，或给出实测值。", "Where the GPU time of a token differs": "每个 token 的 GPU 时间差异", "All figures that differ": "所有不同的指标",
+	"What was measured": "实测值", "Measure next": "接下来测量", "cause": "原因", "A result file": "结果文件", "Causes": "可能的原因",
+	"models": "模型", "systems": "系统", "engines": "引擎", "Plan with it": "用它规划", "Paste a config.json or a system file": "粘贴 config.json 或系统文件", "Read it": "读取", "version": "版本", "source": "来源", "engine": "引擎",
+	"What do you want to know?": "您想知道什么？", "Six questions, each one click from an answer. Every word of a question can be changed.": "六个问题，点击即可得到答案。问题中的每个词都可以更改。",
+	"problems": "个问题", "Nothing was computed": "未进行计算", "of this setting": "此设置",
+	" on ": "，运行在 ", " × ": " × ", ", ": "，", " → ": " → ", " tokens, TPOT ≤ ": " token，TPOT ≤ ", ", TTFT ≤ ": "，TTFT ≤ ", ", behind ": "，引擎 ", ", tp ": "，tp ", ", dp ": "，dp ", ", ep ": "，ep ",
+	", prefill on ": "，prefill 在 ", ", batch ": "，批量 ", " tokens, behind ": " token，引擎 ", ", at ": "，每秒 ", " requests/s of ": " 个请求，", " tokens, TTFT ≤ ": " token，TTFT ≤ ", ", TPOT ≤ ": "，TPOT ≤ ",
+	" tokens, ": " token，", " clients, behind ": " 个客户端，引擎 ", ", measured ": "，实测 ",
+	"a model": "某个模型", "some": "若干", "a system": "某个系统", "any time": "不限", "any engine": "任意引擎", "any": "任意", "as clients fill it": "由客户端决定", "by itself": "自动", "the same GPUs": "相同的 GPU", "nothing yet": "暂无",
+	"requests": "请求", "limits and goal": "限制与目标", "parallelism": "并行", "number formats": "数值格式", "engine options": "引擎选项", "power and cost": "功耗与成本", "assumptions": "假设", "input and output": "输入与输出", "Stop": "停止", "Loading": "正在计算", "clear": "清除",
+}

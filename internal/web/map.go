@@ -1,0 +1,207 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"throughline/internal/picture"
+	"throughline/internal/question"
+	"throughline/internal/report"
+	"throughline/internal/scan"
+	"throughline/internal/sweep"
+	"throughline/internal/table"
+)
+
+// mapping is the view of many plans, chips the one of many numbers of a deployment.
+var (
+	mapping = &view{
+		path: "map", title: "Map", of: question.Plan, pieces: choosing.pieces, slow: func(*state) bool { return true },
+	}
+	chips = &view{
+		path: "chips", title: "Map", of: question.Estimate, template: "map", pieces: explaining.pieces, slow: func(*state) bool { return true },
+	}
+)
+
+// mapped is the answer of both.
+type mapped struct {
+	Says    []string
+	Chart   template.HTML
+	Figures []option
+	Title   string
+	Grid    grid
+	Ideas   []link
+	Without string // why there is no chart
+	Points  int
+}
+
+// grid is a table of cells.
+type grid struct {
+	Heads []table.Heading
+	Rows  [][]table.Cell
+	Left  int
+}
+
+// gridOf is the first rows of a table.
+func gridOf(t table.Any, most int) grid {
+	g := grid{Heads: t.Headings()}
+	t.Each(func(cells []table.Cell) {
+		if len(g.Rows) < most {
+			g.Rows = append(g.Rows, slices.Clone(cells))
+		} else {
+			g.Left++
+		}
+	})
+	return g
+}
+
+// figureName is the figure that a map shows.
+const figureName = "figure"
+
+func init() { ofPage = append(ofPage, figureName) }
+
+// ideas are axes to begin with.
+func (st *state) ideas() []link {
+	to := func(v *view, add ...string) string {
+		words := st.words
+		for i := 0; i < len(add); i += 2 {
+			words = with(words, add[i], add[i+1])
+		}
+		return st.to(v, words, st.shown, st.pins)
+	}
+	if st.view == chips {
+		return []link{
+			{"memory bandwidth × network 0", to(chips, "vary", "sys.mem1.GBps=x0.5:x2:9,sys.networks[0].bandwidth=x0.5:x2:9")},
+			{"batch × context", to(chips, "batch", "1,4,16,64,128", "isl", "512,2048,8192,32768")},
+		}
+	}
+	return []link{
+		{"lengths of prompts × answers", to(mapping, "isl", "512,2048,8192", "osl", "128,512,2048")},
+		{"systems × lengths of prompts", to(mapping, "system", "H100_SXM,H200,B200", "isl", "512,2048,8192")},
+		{"GPUs × limits of TPOT", to(mapping, "gpus", "8,16,32", "tpot", "20ms,50ms,100ms")},
+	}
+}
+
+func (s *Server) chart(ctx context.Context, st *state) (content, error) {
+	if st.view == mapping && st.words["model"] == "" || st.view == chips && !fixed(st.words) {
+		to := ""
+		if st.view == chips {
+			var err error
+			if to, err = s.lead(ctx, st, chips); err != nil {
+				return content{}, err
+			}
+		}
+		return content{elsewhere: to}, nil
+	}
+	m := &mapped{Ideas: st.ideas()}
+	out := content{data: m, title: "Map"}
+	r, err := s.scanned(ctx, st.view.of, st.words, true, nil)
+	if err != nil {
+		return content{}, err
+	}
+	if r == nil {
+		return out, nil
+	}
+	out.takes = st.mapTakes()
+	m.Says, m.Points, m.Grid = r.Sentences(), len(r.Points), gridOf(r.Table(), 60)
+	m.figures(st, r)
+	m.draw(st, r)
+	return out, nil
+}
+
+// figures are what a map can show.
+func (m *mapped) figures(st *state, r *report.Scan) {
+	names := []string{"tokens_per_s_per_gpu", "tpot_ms", "ttft_ms", "dollars_per_million_tokens", "step_ms", "tokens_per_s"}
+	usual := sweep.Figures(r.Of.Of)[r.Objective()].Name
+	for _, f := range sweep.Figures(r.Of.Of) {
+		if !slices.Contains(names, f.Name) && f.Name != usual {
+			continue
+		}
+		shown := with(st.shown, figureName, f.Name)
+		if f.Name == usual {
+			shown = without(st.shown, figureName)
+		}
+		m.Figures = append(m.Figures, option{f.Name, f.Title, st.to(st.view, st.words, shown, st.pins), f.Name == st.shown[figureName] || f.Name == usual && st.shown[figureName] == ""})
+	}
+}
+
+// draw makes the map, or lines where there is one axis.
+func (m *mapped) draw(st *state, r *report.Scan) {
+	figured := st.shown[figureName]
+	if figured == "" {
+		figured = sweep.Figures(r.Of.Of)[r.Objective()].Name
+	}
+	if at := sweep.Find(r.Of.Of, figured); at >= 0 {
+		m.Title = sweep.Figures(r.Of.Of)[at].Title
+	}
+	var axes []int
+	for i := range r.Of.Axes {
+		if r.Of.Axes[i].Name != scan.SeedSetting && r.Of.Axes[i].Len() > 1 {
+			axes = append(axes, i)
+		}
+	}
+	if len(axes) < 2 {
+		k, _ := picture.Find(picture.ScanKinds, "lines")
+		c, err := k.Draw(picture.OfScan(r))
+		if err != nil {
+			m.Without = err.Error()
+			return
+		}
+		m.Chart, _ = figure(c, st.width(mainWidth), 0, "map")
+		return
+	}
+	x, y := axes[1], axes[0]
+	c, err := picture.Map(r, x, y, figured, func(atX, atY string) string {
+		words := without(st.words, "vary", "link", "where", "design", "samples")
+		for _, one := range []struct {
+			axis int
+			text string
+		}{{x, atX}, {y, atY}} {
+			name := r.Of.Axes[one.axis].Name
+			if question.IsPath(name) {
+				words = with(words, setName, joined(words[setName], name+"="+one.text))
+			} else {
+				words = with(words, name, one.text)
+			}
+		}
+		if st.view == chips {
+			return st.to(explaining, words, asked(st), st.pins)
+		}
+		return st.to(choosing, words, nil, st.pins)
+	})
+	if err != nil {
+		m.Without = err.Error()
+		return
+	}
+	m.Chart, _ = figure(c, st.width(mainWidth), 0, "map")
+}
+
+// errNoAxes: nothing varies.
+var errNoAxes = errors.New("give a setting several values, like isl=512,2048,8192")
+
+// mapFiles are the tables of a map.
+var mapFiles = map[string]func(*Server, context.Context, *state) (*taken, error){
+	"map.csv":     mapFile(table.CSV, "text/csv; charset=utf-8"),
+	"map.parquet": mapFile(table.Parquet, "application/vnd.apache.parquet"),
+	"map.jsonl":   mapFile(table.Lines, "application/jsonl"),
+}
+
+func mapFile(form table.Form, kind string) func(*Server, context.Context, *state) (*taken, error) {
+	return func(s *Server, ctx context.Context, st *state) (*taken, error) {
+		r, err := s.scanned(ctx, st.view.of, st.words, true, nil)
+		if err != nil {
+			return nil, err
+		}
+		if r == nil {
+			return nil, errNoAxes
+		}
+		var b strings.Builder
+		if err := r.Table().Write(&b, form); err != nil {
+			return nil, fmt.Errorf("the table: %w", err)
+		}
+		return &taken{kind, []byte(b.String())}, nil
+	}
+}

@@ -1,0 +1,79 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"throughline"
+	"throughline/internal/result"
+	"throughline/number"
+)
+
+// pin is a deployment that keeps its colour and shape in all views.
+type pin struct {
+	Letter      string
+	Place       int
+	Name, About string
+	Value       string // tokens/s/GPU
+	To, Off     string // addresses
+	On          bool
+
+	code   string
+	system string
+	perGPU float64
+	record *result.Record
+	words  map[string]string
+}
+
+// letters of pins.
+const letters = "ABCD"
+
+// pinned answers the deployments that the address pins. One that has no answer any more is left
+// out, so that the others stay.
+func (s *Server) pinned(ctx context.Context, st *state) (out []pin, err error) {
+	for i, code := range st.pins {
+		words := decoded(code)
+		got, err := throughline.Estimate(ctx, throughline.Question(words), s.reading()...)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		p := pin{Letter: letters[i : i+1], Place: i, code: code, words: words, Name: words["system"], About: "has no answer"}
+		p.Off = st.to(st.view, st.words, st.shown, slices.Delete(slices.Clone(st.pins), i, i+1))
+		p.To = st.to(explaining, words, asked(st), st.pins)
+		if err == nil && got.Record != nil && got.Record.Served {
+			d := &got.Answer.Deployment
+			how := "aggregated"
+			if d.Split() {
+				how = "disaggregated"
+			}
+			p.record, p.perGPU, p.system = got.Record, got.Record.Tokens()/float64(d.Procs()), d.Pools[len(d.Pools)-1].System.Name
+			p.Name, p.About, p.Value = fmt.Sprintf("%d × %s", d.Procs(), p.system), fmt.Sprintf("%s, %s", how, d.Engine.Title), number.Rate(p.perGPU)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// asked is the question of the plan that deployments of this page come from.
+func asked(st *state) map[string]string {
+	switch {
+	case st.view == choosing && len(st.words) > 0:
+		return map[string]string{askedName: encode(choosing.query(st.words))}
+	case st.shown[askedName] != "":
+		return map[string]string{askedName: st.shown[askedName]}
+	}
+	return nil
+}
+
+// mark says which of the pins is the open row.
+func (c *choice) mark(_ *state, _ []*found, pins []pin) []pin {
+	for i := range pins {
+		for k := range c.Rows {
+			if c.Rows[k].Letter == pins[i].Letter && c.Picked != nil && c.Picked.Number == c.Rows[k].Number {
+				pins[i].On = true
+			}
+		}
+	}
+	return pins
+}

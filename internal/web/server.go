@@ -1,0 +1,165 @@
+// Package web is the page of the program: views of answers in a browser, and the same answers as
+// JSON for other programs. It opens no files and writes none.
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options are how a server is set up.
+type Options struct {
+	Key   string            // that requests must know; empty: one drawn at random
+	Files map[string][]byte // that questions may name, besides what is built in
+	Hosts []string          // names by which it may be called, besides those of the machine itself
+	Log   io.Writer         // where failures of its own are told
+	// Deadline of an answer; 0: ten seconds. Simulated searches have a longer one.
+	Deadline time.Duration
+}
+
+// Server answers requests.
+type Server struct {
+	key      string
+	cookie   string
+	hosts    map[string]bool
+	log      io.Writer
+	files    map[string][]byte
+	deadline time.Duration
+	work     *work
+	drawn    *kept[drawing]
+	planned  *kept[*found] // by its words, for the same question with another row open or pinned
+	uploads  *kept[upload]
+}
+
+// Bounds of what requests may take.
+const (
+	usualDeadline = 10 * time.Second
+	longDeadline  = 10 * time.Minute
+	headerTime    = 5 * time.Second
+	idleTime      = time.Minute
+	readTime      = time.Minute
+	endTime       = 500 * time.Millisecond // for open requests when the server ends
+	mostHeader    = 64 << 10
+	mostText      = 1 << 20 // of pasted text and questions
+	mostUpload    = 64 << 20
+	keptUploads   = 32
+	keptDrawings  = 64
+	keptPlans     = 16
+	mostOpen      = 512 // connections
+)
+
+// NewServer prepares a server.
+func NewServer(o Options) *Server {
+	s := &Server{key: o.Key, cookie: "throughline", log: o.Log, files: o.Files, hosts: map[string]bool{}, deadline: o.Deadline}
+	if s.key == "" {
+		s.key = secretText(24)
+	}
+	if s.deadline == 0 {
+		s.deadline = usualDeadline
+	}
+	for _, h := range append([]string{"localhost", "127.0.0.1", "::1"}, o.Hosts...) {
+		s.hosts[strings.ToLower(h)] = true
+	}
+	cores := runtime.GOMAXPROCS(0)
+	s.work = newWork(cores, 4*cores)
+	s.planned = newKept[*found](keptPlans)
+	s.drawn, s.uploads = newKept[drawing](keptDrawings), newKept[upload](keptUploads)
+	return s
+}
+
+// secretText is random text of so many bytes.
+func secretText(bytes int) string {
+	b := make([]byte, bytes)
+	rand.Read(b) // never fails
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// First is the address to open, with the key that its browser then keeps.
+func (s *Server) First(base string) string { return strings.TrimSuffix(base, "/") + "/?key=" + s.key }
+
+// Serve answers requests on a listener until the context ends, and open ones a moment longer.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	if a, ok := l.Addr().(*net.TCPAddr); ok { // cookies know no ports, and there may be two servers
+		s.cookie = fmt.Sprintf("throughline-%d", a.Port)
+	}
+	h := &http.Server{
+		Handler: s.Handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, ReadTimeout: readTime, MaxHeaderBytes: mostHeader,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- h.Serve(&bounded{Listener: l, free: make(chan struct{}, mostOpen)}) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	if err := h.Shutdown(patient); errors.Is(err, context.DeadlineExceeded) {
+		h.Close()
+	}
+	return ctx.Err()
+}
+
+// bounded closes connections beyond a number at once.
+type bounded struct {
+	net.Listener
+	free chan struct{}
+}
+
+func (b *bounded) Accept() (net.Conn, error) {
+	for {
+		c, err := b.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case b.free <- struct{}{}:
+			return &counted{Conn: c, of: b}, nil
+		default:
+			c.Close()
+		}
+	}
+}
+
+// counted gives its place back once.
+type counted struct {
+	net.Conn
+	of   *bounded
+	once sync.Once
+}
+
+func (c *counted) Close() error {
+	c.once.Do(func() { <-c.of.free })
+	return c.Conn.Close()
+}
+
+// Handler answers all requests, guarded.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /assets/", assets())
+	mux.HandleFunc("GET /{$}", s.home)
+	for _, v := range views {
+		mux.HandleFunc("GET /"+v.path, s.view(v))
+		mux.HandleFunc("GET /"+v.path+"/{file}", s.file(v))
+	}
+	mux.HandleFunc("GET /why/frame", s.frame)
+	mux.HandleFunc("GET /load/curve", s.curve)
+	mux.HandleFunc("POST /uploads", s.receive)
+	mux.HandleFunc("POST /catalogue", s.paste)
+	s.programs(mux)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, http.StatusNotFound, errors.New("there is no such page"))
+	})
+	return s.guarded(http.NewCrossOriginProtection().Handler(mux))
+}

@@ -1,0 +1,266 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"throughline"
+	"throughline/internal/advice"
+	"throughline/internal/api"
+	"throughline/internal/chart"
+	"throughline/internal/explain"
+	reports "throughline/internal/page"
+	"throughline/internal/picture"
+	"throughline/internal/report"
+	"throughline/internal/sentence"
+	"throughline/internal/table"
+	"throughline/internal/trace"
+	"throughline/internal/workbook"
+	"throughline/serving/simulate"
+)
+
+// file sends what can be taken away.
+func (s *Server) file(v *view) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		name := r.PathValue("file")
+		make, ok := v.files[name]
+		if !ok {
+			s.fail(w, r, http.StatusNotFound, errors.New("there is no such file"))
+			return
+		}
+		st := v.read(r)
+		var out *taken
+		err := st.wrong
+		if err == nil {
+			err = s.work.do(r.Context(), longDeadline, func(ctx context.Context) (err error) {
+				out, err = make(s, ctx, st)
+				return err
+			})
+		}
+		if err != nil {
+			s.fail(w, r, statusOf(err), err)
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Type", out.kind)
+		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+		w.Write(out.data)
+	}
+}
+
+// take is the address of a file of the view.
+func (st *state) take(name string) string {
+	path, query, _ := strings.Cut(st.address(), "?")
+	return strings.TrimSuffix(path+"/"+name+"?"+query, "?")
+}
+
+// programs is the address of the same answer for programs.
+func (st *state) programs(words map[string]string) string {
+	return strings.TrimSuffix(api.Path+st.view.of.Paths()[0]+"?"+encode(st.view.query(words)), "?")
+}
+
+func (st *state) planTakes() []link {
+	return []link{{"JSON", st.programs(st.words)}, {"CSV", st.take("plan.csv")}, {"xlsx", st.take("plan.xlsx")}, {"Parquet", st.take("plan.parquet")},
+		{"SVG", st.take("frontier.svg")}, {"PNG", st.take("frontier.png")}, {"Report", st.take("plan.html")}}
+}
+
+func (st *state) pointTakes() []link {
+	return []link{{"JSON", st.programs(st.words)}, {"CSV", st.take("operators.csv")}, {"SVG", st.take("timeline.svg")}, {"PNG", st.take("roofline.png")},
+		{"Perfetto", st.take("trace.json")}, {"Report", st.take("explain.html")}}
+}
+
+func (st *state) loadTakes() []link {
+	return []link{{"JSON", st.programs(st.words)}, {"CSV", st.take("timeline.csv")}, {"Parquet", st.take("requests.parquet")}, {"SVG", st.take("load.svg")}, {"Perfetto", st.take("trace.json")}}
+}
+
+func (st *state) mapTakes() []link {
+	return []link{{"JSON", st.programs(st.words)}, {"CSV", st.take("map.csv")}, {"Parquet", st.take("map.parquet")}}
+}
+
+// written is a file of what a function writes.
+func written(kind string, write func(w io.Writer) error) (*taken, error) {
+	var b bytes.Buffer
+	err := write(&b)
+	return &taken{kind, b.Bytes()}, err
+}
+
+// Types of files.
+const (
+	htmlType    = "text/html; charset=utf-8"
+	csvType     = "text/csv; charset=utf-8"
+	svgType     = "image/svg+xml"
+	pngType     = "image/png"
+	jsonType    = "application/json"
+	sheetType   = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+	parquetType = "application/vnd.apache.parquet"
+)
+
+// Size of charts in files.
+const fileWidth, fileScale = 900.0, 2.0
+
+// pictureFile is a chart as a file; its name says the form.
+func pictureFile(c *chart.Chart, name string) (*taken, error) {
+	scene := c.Draw(fileWidth, 0, "")
+	if strings.HasSuffix(name, ".png") {
+		return written(pngType, func(w io.Writer) error { return chart.WritePNG(w, scene.Scaled(fileScale), chart.Light) })
+	}
+	return written(svgType, func(w io.Writer) error { return chart.SVG{Theme: chart.Light, Follow: true}.Write(w, scene) })
+}
+
+type filer = func(s *Server, ctx context.Context, st *state) (*taken, error)
+
+// ofPlan is a file of the first plan of a question.
+func ofPlan(make func(ctx context.Context, p *advice.Plans) (*taken, error)) filer {
+	return func(s *Server, ctx context.Context, st *state) (*taken, error) {
+		plans, err := s.plan(ctx, st.words)
+		if err != nil {
+			return nil, err
+		}
+		if len(plans[0].Ranked) == 0 {
+			return nil, errors.New("no deployment was found")
+		}
+		return make(ctx, plans[0].Plans.Plans)
+	}
+}
+
+// planTable is the rows of a plan in the form of a file name.
+func planTable(name, kind string) filer {
+	return ofPlan(func(ctx context.Context, p *advice.Plans) (*taken, error) {
+		runs, err := workbook.PlanRecords(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		return written(kind, func(w io.Writer) error { return workbook.WriteRecords(w, name, sentence.Plan(p), runs) })
+	})
+}
+
+func planPicture(name string) filer {
+	return ofPlan(func(_ context.Context, p *advice.Plans) (*taken, error) {
+		k, _ := picture.Find(picture.PlanKinds, "frontier")
+		c, err := k.Draw(p)
+		if err != nil {
+			return nil, err
+		}
+		return pictureFile(c, name)
+	})
+}
+
+var planFiles = map[string]filer{
+	"plan.csv": planTable("plan.csv", csvType), "plan.xlsx": planTable("plan.xlsx", sheetType), "plan.parquet": planTable("plan.parquet", parquetType),
+	"frontier.svg": planPicture("frontier.svg"), "frontier.png": planPicture("frontier.png"),
+	"plan.html": ofPlan(func(_ context.Context, p *advice.Plans) (*taken, error) {
+		return written(htmlType, reports.Planned(p).Write)
+	}),
+}
+
+func ofPoint(make func(x *explain.Explained) (*taken, error)) filer {
+	return func(s *Server, ctx context.Context, st *state) (*taken, error) {
+		x, err := s.explained(ctx, st)
+		if err != nil {
+			return nil, err
+		}
+		return make(x.Explained)
+	}
+}
+
+func stepPicture(kind, name string) filer {
+	return ofPoint(func(x *explain.Explained) (*taken, error) {
+		for i, why := range x.Why {
+			if why == nil {
+				continue
+			}
+			k, _ := picture.Find(picture.StepKinds, kind)
+			c, err := k.Draw(picture.Step{Answer: x.Answer, Phase: i, Why: why, Parts: x.Parts})
+			if err != nil {
+				return nil, err
+			}
+			return pictureFile(c, name)
+		}
+		return nil, fmt.Errorf("there is no %s", kind)
+	})
+}
+
+var pointFiles = map[string]filer{
+	"operators.csv": ofPoint(func(x *explain.Explained) (*taken, error) {
+		return written(csvType, func(w io.Writer) error { return report.WriteOps(w, x.Record) })
+	}),
+	"timeline.svg": stepPicture("timeline", "timeline.svg"), "roofline.png": stepPicture("roofline", "roofline.png"),
+	"waterfall.svg": stepPicture("waterfall", "waterfall.svg"),
+	"trace.json": ofPoint(func(x *explain.Explained) (*taken, error) {
+		return written(jsonType, func(w io.Writer) error {
+			t := trace.New(w)
+			explain.Trace(t, x.Answer)
+			return t.Close()
+		})
+	}),
+	"explain.html": ofPoint(func(x *explain.Explained) (*taken, error) { return written(htmlType, reports.Explained(x).Write) }),
+}
+
+// ofLoad is a file of a simulation, which may be watched.
+func ofLoad(make func(s *throughline.Simulation, ctx context.Context) (*taken, error)) filer {
+	return func(s *Server, ctx context.Context, st *state) (*taken, error) {
+		sim, err := throughline.NewSimulation(throughline.Question(st.words), s.reading()...)
+		if err == nil {
+			err = sim.Settle(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return make(sim, ctx)
+	}
+}
+
+var loadFiles = map[string]filer{
+	"timeline.csv": ofLoad(func(m *throughline.Simulation, ctx context.Context) (*taken, error) {
+		o := m.Options
+		o.Every = m.Query.Traffic.TimelineEvery
+		r, err := m.Run(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		return written(csvType, func(w io.Writer) error { return report.WriteTimeline(w, table.CSV, r) })
+	}),
+	"requests.parquet": ofLoad(func(m *throughline.Simulation, ctx context.Context) (*taken, error) {
+		return written(parquetType, func(w io.Writer) error {
+			out := table.NewWriter(w, table.Parquet, report.RequestColumns)
+			o := m.Options
+			var failed error
+			o.Each = func(q *simulate.Ended) { failed = errors.Join(failed, out.Add(q)) }
+			if _, err := m.Run(ctx, o); err != nil {
+				return err
+			}
+			return errors.Join(failed, out.Close())
+		})
+	}),
+	"load.svg": ofLoad(func(m *throughline.Simulation, ctx context.Context) (*taken, error) {
+		o := m.Options
+		o.Every = drawnEvery
+		r, err := m.Run(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		k, _ := picture.Find(picture.LoadKinds, "load")
+		c, err := k.Draw(picture.Load{Title: report.DeploymentTitle(&m.Deployment, false), Result: r})
+		if err != nil {
+			return nil, err
+		}
+		return pictureFile(c, "load.svg")
+	}),
+	"trace.json": ofLoad(func(m *throughline.Simulation, ctx context.Context) (*taken, error) {
+		return written(jsonType, func(w io.Writer) error {
+			o := m.Options
+			t := report.NewSimulationTrace(w, &o)
+			o.Watch, o.Each = t.Step, t.Request
+			if _, err := m.Run(ctx, o); err != nil {
+				return err
+			}
+			return t.Close()
+		})
+	}),
+}

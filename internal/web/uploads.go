@@ -1,0 +1,116 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"throughline"
+	"throughline/internal/document"
+	"throughline/internal/files"
+	"throughline/internal/jobfile"
+)
+
+// upload is a file of a user, kept in memory.
+type upload []byte
+
+// held are the files that questions may name: those of the start, and uploads.
+func (s *Server) held() map[string][]byte {
+	out := maps.Clone(s.files)
+	if out == nil {
+		out = map[string][]byte{}
+	}
+	s.uploads.each(func(name string, data upload) { out[name] = data })
+	return out
+}
+
+// door leads to these files and no others.
+func (s *Server) door() *files.Door { return files.Held(s.held()) }
+
+// reading is how the library is asked: with these files and no others.
+func (s *Server) reading() []throughline.Option {
+	return []throughline.Option{throughline.WithFiles(s.held())}
+}
+
+var plainName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// keep stores a file under a name of its own.
+func (s *Server) keep(given string, data []byte) string {
+	base := strings.Trim(plainName.ReplaceAllString(filepath.Base(given), "_"), "._")
+	if base == "" {
+		base = "file"
+	}
+	name := secretText(6) + "-" + base[max(0, len(base)-60):]
+	s.uploads.put(name, data)
+	return name
+}
+
+// receive takes a file and leads back to the view, with the file as a word of the question.
+func (s *Server) receive(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, mostUpload+mostText)
+	if err := r.ParseMultipartForm(mostUpload + mostText); err != nil {
+		status := http.StatusBadRequest
+		if large := new(http.MaxBytesError); errors.As(err, &large) {
+			status, err = http.StatusRequestEntityTooLarge, fmt.Errorf("a file may have %d MiB", mostUpload>>20)
+		}
+		s.fail(w, r, status, err)
+		return
+	}
+	defer r.MultipartForm.RemoveAll()
+	f, head, err := r.FormFile("file")
+	if err != nil {
+		s.fail(w, r, http.StatusBadRequest, errors.New("no file was chosen"))
+		return
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, mostUpload))
+	if err != nil {
+		s.fail(w, r, http.StatusBadRequest, err)
+		return
+	}
+	name := s.keep(head.Filename, data)
+	back, setting := r.FormValue("back"), r.FormValue("setting")
+	join := "?"
+	if strings.Contains(back, "?") {
+		join = "&"
+	}
+	redirect(w, back+join+setting+"="+name)
+}
+
+// about says what a text is, and what is wrong with it.
+func about(name string, src []byte) (what string, warnings []document.Problem, err error) {
+	keys := document.ParseYAML(name, src).Keys()
+	if format := jobfile.FormatOf(keys); format != jobfile.FittedFormat {
+		if what, doc, known := jobfile.Describe(name, src, format); known {
+			return what, doc.Warnings(), doc.Err()
+		}
+	}
+	return "", nil, errors.New("this is neither a model (a Hugging Face config.json, or a model file) nor a system file")
+}
+
+// check says what is wrong with the text of a file.
+func (s *Server) check(w http.ResponseWriter, r *http.Request) {
+	src, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostText))
+	if err != nil {
+		writeProblems(w, http.StatusRequestEntityTooLarge, fmt.Errorf("a text may have %d MiB", mostText>>20))
+		return
+	}
+	what, warnings, err := about("text", src)
+	if err != nil {
+		writeProblems(w, http.StatusBadRequest, err)
+		return
+	}
+	out := struct {
+		What     string   `json:"what"`
+		Warnings []string `json:"warnings"`
+	}{what, []string{}}
+	for _, p := range warnings {
+		out.Warnings = append(out.Warnings, p.String())
+	}
+	writeJSON(w, out)
+}

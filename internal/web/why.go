@@ -1,0 +1,505 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+
+	"throughline"
+	"throughline/estimate"
+	"throughline/internal/chart"
+	"throughline/internal/explain"
+	"throughline/internal/picture"
+	"throughline/internal/point"
+	"throughline/internal/question"
+	"throughline/internal/report"
+	"throughline/internal/sentence"
+	"throughline/number"
+	"throughline/op"
+	"throughline/workload"
+)
+
+// explaining is the view of one deployment.
+var explaining = &view{
+	path: "why", title: "Why", of: question.Explain,
+	pieces: append([]piece{{"", "model", "a model", false}, {" on ", "system", "a system", false}}, append(slices.Clone(deployed),
+		piece{", batch ", "batch", "as clients fill it", false}, piece{", ", "isl", "1024", false}, piece{" → ", "osl", "1024", false}, piece{" tokens, behind ", "engine", "any engine", false})...),
+}
+
+// deployed are the sizes of a deployment in a sentence.
+var deployed = []piece{{", tp ", "tp", "1", false}, {", dp ", "dp", "1", true}, {", ep ", "ep", "by itself", true}, {", prefill on ", "prefill-plan", "the same GPUs", true}}
+
+// stepName is the step that is drawn: decode or prefill.
+const stepName = "step"
+
+func init() { ofPage = append(ofPage, stepName) }
+
+// reason is the answer of the view.
+type reason struct {
+	Big, Unit, Band string
+	Says            []string
+	Remarks         []string
+	Drawn           string // the name of what was drawn, for the next patch
+	Charts          []drawnChart
+	Step            string
+	Steps           []option
+	Operators       []operatorRow
+	Total           string
+	Of              string // bandwidth
+	Sliders         []slider
+	Moved           bool
+	Back            string
+	Seek            *seeking
+	Paths           []option
+	Until           string
+	Limits          []explain.Limit
+	Parts           []partTable
+	Metric          string
+}
+
+// drawnChart is a chart with its name and a table of the same.
+type drawnChart struct {
+	ID, Title, Hint string
+	Wide            bool
+	SVG             template.HTML
+}
+
+// partTable is the numbers behind a waterfall.
+type partTable struct {
+	Name  string
+	Parts []explain.Part
+	Sum   string
+}
+
+// Ms is a part for people.
+func (partTable) Ms(ms float64) string {
+	return strings.Replace(number.Plain(ms, 3), "-", "−", 1)
+}
+
+// operatorRow is one of the table.
+type operatorRow struct {
+	Ref, Number, Name, Ms, Share, Bound, Use string
+	Part                                     float64 // of the largest
+}
+
+// slider is a number of the chip.
+type slider struct {
+	Name, Label, Unit string
+	Value, Was        string
+	At, Ghost         float64 // in hundredths of the way
+	Base              float64
+	Moved             bool
+	Effect            string
+}
+
+// seeking is the answer to a goal.
+type seeking struct {
+	Says string
+	To   string // the address with that number
+}
+
+// fixed reports whether words say a deployment, and not only a question for one.
+func fixed(words map[string]string) bool {
+	for _, name := range []string{"tp", "pp", "dp", "ep", "batch", "concurrency", "prefill-plan", "decode-plan", "gpus"} {
+		if words[name] != "" {
+			return true
+		}
+	}
+	return words["system"] != "" && words["model"] != ""
+}
+
+// lead is where a view of one deployment goes if its address has none: to the first pin, or to the
+// best of the plan that it comes from.
+func (s *Server) lead(ctx context.Context, st *state, v *view) (string, error) {
+	if fixed(st.words) {
+		return "", nil
+	}
+	var words map[string]string
+	switch code := st.shown[askedName]; {
+	case len(st.pins) > 0:
+		words = decoded(st.pins[0])
+	case code != "":
+		plans, err := s.plan(ctx, decoded(code))
+		if err != nil {
+			return "", err
+		}
+		for _, f := range plans {
+			if words == nil && len(f.Ranked) > 0 {
+				words = f.words[0]
+			}
+		}
+	}
+	if words == nil {
+		return "", nil
+	}
+	if v.of == question.Simulate {
+		words = without(words, "concurrency", "batch")
+	}
+	return st.to(v, words, asked(st), st.pins), nil
+}
+
+func (s *Server) why(ctx context.Context, st *state) (content, error) {
+	to, err := s.lead(ctx, st, explaining)
+	if err != nil || to != "" || !fixed(st.words) {
+		return content{elsewhere: to}, err
+	}
+	pins, err := s.pinned(ctx, st)
+	if err != nil {
+		return content{}, err
+	}
+	for i := range pins {
+		pins[i].On = pins[i].code == encoded(st.words)
+	}
+	x, err := s.explained(ctx, st)
+	if err != nil {
+		return content{}, err
+	}
+	r := &reason{Remarks: remarksOf(x.Remarks)}
+	if err := r.fill(s, ctx, st, x); err != nil {
+		return content{}, err
+	}
+	out := content{data: r, pins: pins, takes: st.pointTakes(), title: fmt.Sprintf("Why %s %s: %s", r.Big, r.Unit, report.PointTitle(x.Answer))}
+	return out, nil
+}
+
+// explained is the answer, with the step that is to be drawn explained, too.
+func (s *Server) explained(ctx context.Context, st *state) (*throughline.Explained, error) {
+	x, err := throughline.Explain(ctx, throughline.Question(st.words), s.reading()...)
+	if err != nil {
+		return nil, err
+	}
+	if x.Answer.Seen == nil && len(x.Phases) > 0 && st.words["phase"] == "" && st.words["context"] == "" {
+		return nil, errors.New(cmp.Or(x.Answer.Remark, "no client can be served"))
+	}
+	return x, nil
+}
+
+// phase is the index of the step that is drawn.
+func (st *state) phase(x *throughline.Explained) int {
+	want := op.Decode
+	if st.shown[stepName] == "prefill" {
+		want = op.Prefill
+	}
+	at := 0
+	for i := range x.Phases {
+		if x.Phases[i].Phase == want {
+			at = i
+		}
+	}
+	return at
+}
+
+// fill makes all parts of the answer.
+func (r *reason) fill(s *Server, ctx context.Context, st *state, x *throughline.Explained) error {
+	r.Says = sentence.Explained(x.Explained)
+	at := st.phase(x)
+	main := at
+	for i := range x.Why {
+		if x.Why[i] != nil {
+			main = i
+		}
+	}
+	if x.Why[at] == nil {
+		why, err := explain.Of(x.Answer, at, workload.Limits{})
+		if err != nil {
+			return err
+		}
+		x.Why[at] = why
+	}
+	p := &x.Phases[at]
+	r.Big, r.Unit, r.Band = bigTime(x, main)
+	r.Step = point.PhaseName(p.Phase)
+	for _, name := range []string{"decode", "prefill"} {
+		shown := with(st.shown, stepName, name)
+		if name == "decode" {
+			shown = without(st.shown, stepName)
+		}
+		r.Steps = append(r.Steps, option{name, name, st.to(st.view, st.words, shown, st.pins), name == r.Step})
+	}
+	r.operators(x.Why[at], p)
+	r.sliders(s, ctx, st, x, x.Why[main], x.Phases[main].Phase)
+	r.goal(st, x, main)
+	r.Limits = x.Why[main].Limits
+	charts, scenes := st.whyCharts(x, at)
+	r.Charts = charts
+	r.Drawn = secretText(9)
+	s.drawn.put(r.Drawn, drawing{scenes})
+	if x.Parts != nil {
+		for _, one := range []struct {
+			name    string
+			parts   []explain.Part
+			seconds float64
+		}{{"TPOT", x.Parts.TPOT, x.Record.TPOT}, {"TTFT", x.Parts.TTFT, x.Record.TTFT}} {
+			r.Parts = append(r.Parts, partTable{one.name, one.parts, number.Plain(1e3*one.seconds, 3)})
+		}
+	}
+	return nil
+}
+
+// bigTime is the time that the page explains.
+func bigTime(x *throughline.Explained, main int) (big, unit, band string) {
+	p := &x.Phases[main]
+	seconds, name, width := p.Estimate.StepTime, p.StepTitle(), p.Confidence.Band
+	if r := x.Record; r.Served && r.Trusted != nil {
+		seconds, name, width = r.TPOT, "TPOT", r.Trusted.TPOT.Band
+		if p.Phase == op.Prefill {
+			seconds, name, width = r.TTFT, "TTFT", r.Trusted.TTFT.Band
+		}
+	}
+	t := bandedTime(seconds, width)
+	value, of, _ := strings.Cut(t.Value, " ")
+	return value, of + " " + name, t.Band
+}
+
+// whyCharts are the drawings of the view, by name.
+func (st *state) whyCharts(x *throughline.Explained, at int) (out []drawnChart, scenes map[string]*chart.Scene) {
+	scenes = map[string]*chart.Scene{}
+	add := func(id, title, hint, kind string, width float64, step picture.Step) {
+		k, _ := picture.Find(picture.StepKinds, kind)
+		c, err := k.Draw(step)
+		if err != nil {
+			return
+		}
+		if kind == "waterfall" { // the section says it, and every bar has a name
+			c.Panels[0].Title, c.Keys = "", nil
+		}
+		svg, scene := figure(c, st.width(width), 0, id)
+		scenes[id] = scene
+		out = append(out, drawnChart{id, title, hint, width == fullWidth, svg})
+	}
+	step := picture.Step{Answer: x.Answer, Phase: at, Why: x.Why[at]}
+	if p := x.Parts; p != nil {
+		tpot, ttft := step, step
+		tpot.Parts, ttft.Parts = &explain.Parts{TPOT: p.TPOT}, &explain.Parts{TTFT: p.TTFT}
+		r := x.Record
+		add("tpot", "TPOT", rangeOf(r.TPOT, r.Trusted.TPOT.Band), "waterfall", halfWidth, tpot)
+		add("ttft", "TTFT", rangeOf(r.TTFT, r.Trusted.TTFT.Band), "waterfall", halfWidth, ttft)
+	}
+	add("timeline", "", "", "timeline", fullWidth, step)
+	add("roofline", "", "", "roofline", halfWidth, step)
+	return out, scenes
+}
+
+// rangeOf is the ends of a band.
+func rangeOf(seconds, band float64) string {
+	if band == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s to %s", number.Time(seconds/(1+band), 3), number.Time(seconds*(1+band), 3))
+}
+
+// mostRows is how many operators the table has one by one.
+const mostRows = 12
+
+// operators lists those that take time, the longest first.
+func (r *reason) operators(why *explain.Explanation, p *point.Result) {
+	step := p.Estimate.StepTime
+	all := slices.Clone(why.Operators)
+	slices.SortStableFunc(all, func(a, b estimate.Operator) int { return cmp.Compare(b.Share, a.Share) })
+	rest, left := 0.0, 0
+	for i := range all {
+		o := &all[i]
+		if !(o.Share > 0) {
+			continue
+		}
+		if len(r.Operators) >= mostRows {
+			rest, left = rest+o.Share, left+1
+			continue
+		}
+		_, use := o.Use()
+		row := operatorRow{Ref: picture.RefOf(o.Name), Number: fmt.Sprint(len(r.Operators) + 1), Name: o.Name, Ms: number.Plain(1e3*step*o.Share, 3), Share: fmt.Sprintf("%.1f%%", 100*o.Share),
+			Bound: cmp.Or(o.BoundBy(), "waiting"), Part: 100 * o.Share / all[0].Share}
+		if use > 0 {
+			row.Use = fmt.Sprintf("%.0f%%", 100*use)
+		}
+		r.Operators = append(r.Operators, row)
+	}
+	if left > 0 {
+		r.Operators = append(r.Operators, operatorRow{Name: fmt.Sprintf("%d others", left), Ms: number.Plain(1e3*step*rest, 3), Share: fmt.Sprintf("%.1f%%", 100*rest), Part: 100 * rest / all[0].Share})
+	}
+	r.Total = number.Time(step, 3)
+	r.Of = number.Plain(p.Problem.System.Memory.GBps/1e3, 3) + " TB/s"
+}
+
+// Sliders go from a quarter to four times what the file has.
+const reach = 4.0
+
+// sliders are the numbers that change anything, the strongest first.
+func (r *reason) sliders(s *Server, ctx context.Context, st *state, x *throughline.Explained, why *explain.Explanation, phase op.Phase) {
+	base := x.Phases[0].Problem.System
+	if st.words[setName] != "" {
+		before, err := throughline.Estimate(ctx, throughline.Question(without(st.words, setName, "seek", "until", "ttft", "tpot")), s.reading()...)
+		if err == nil {
+			base = before.Phases[0].Problem.System
+			was := before.Record.TPOT
+			if phase == op.Prefill {
+				was = before.Record.TTFT
+			}
+			r.Says = append(r.Says, fmt.Sprintf("With the numbers of the file it is %s.", number.Time(was, 3)))
+		}
+		r.Moved, r.Back = true, st.to(st.view, without(st.words, setName), st.shown, st.pins)
+	}
+	r.Metric = map[op.Phase]string{op.Prefill: "TTFT", op.Decode: "TPOT"}[phase]
+	for i := range why.Sensitivity {
+		e := &why.Sensitivity[i]
+		p, ok := base.Parameter(e.Parameter)
+		if !ok || !e.Any() && !moved(st, e.Parameter) {
+			continue
+		}
+		from := p.Of(base)
+		gain := map[op.Phase]float64{op.Prefill: e.TTFT, op.Decode: e.TPOT}[phase]
+		if !x.Record.Served {
+			gain = e.Step
+		}
+		sl := slider{Name: "sys." + e.Parameter, Label: parameterName(e.Parameter), Unit: p.Unit, Value: number.Plain(e.Value, 4), Was: number.Plain(from, 4), Base: from,
+			At: position(e.Value, from), Ghost: 50, Moved: math.Abs(e.Value/from-1) > 1e-9, Effect: number.Signed(gain, 1)}
+		if e.Batch != e.NewBatch && math.Abs(gain) < 5e-4 {
+			sl.Effect = fmt.Sprintf("batch %d → %d", e.Batch, e.NewBatch)
+		}
+		r.Sliders = append(r.Sliders, sl)
+	}
+}
+
+func moved(st *state, path string) bool {
+	return strings.Contains(st.words[setName], "sys."+path+"=")
+}
+
+// position is where a value stands on its slider.
+func position(v, base float64) float64 {
+	return 50 + 50*math.Log(v/base)/math.Log(reach)
+}
+
+// parameterName is a number of a chip in words; others are called by their path.
+func parameterName(path string) string {
+	kind, rest, _ := strings.Cut(path, ".")
+	number, what, _ := strings.Cut(rest, ".")
+	switch {
+	case path == "mem1.GBps":
+		return "Memory bandwidth"
+	case path == "mem1.GiB":
+		return "Memory"
+	case strings.HasSuffix(path, ".bandwidth") && strings.HasPrefix(path, "networks"):
+		return "Network " + strings.Trim(strings.TrimPrefix(kind, "networks"), "[]") + ", bandwidth"
+	case strings.HasSuffix(path, ".latency") && strings.HasPrefix(path, "networks"):
+		return "Network " + strings.Trim(strings.TrimPrefix(kind, "networks"), "[]") + ", latency"
+	case what == "tflops":
+		return strings.ToUpper(kind[:1]) + kind[1:] + " rate, " + number
+	}
+	return path
+}
+
+// goal is what a number would have to be, and the form to ask for it.
+func (r *reason) goal(st *state, x *throughline.Explained, main int) {
+	r.Until = cmp.Or(st.words["until"], "tpot="+number.Time(0.9*x.Record.TPOT, 2))
+	r.Until = strings.ReplaceAll(r.Until, " ", "")
+	for _, sl := range r.Sliders {
+		path := strings.TrimPrefix(sl.Name, "sys.")
+		r.Paths = append(r.Paths, option{path, sl.Label, "", path == st.words["seek"]})
+	}
+	a := x.Why[main].Seek
+	if a == nil {
+		return
+	}
+	r.Seek = &seeking{Says: report.SeekLine(a)}
+	if a.Value != nil {
+		path := "sys." + a.Parameter
+		set := slices.DeleteFunc(question.Words(st.words[setName]), func(w string) bool { return strings.HasPrefix(w, path+"=") })
+		words := replaced(st.words, setName, strings.Join(append(set, fmt.Sprintf("%s=%s", path, number.Plain(*a.Value, 6))), ","))
+		r.Seek.To = st.to(st.view, without(words, "seek", "until"), st.shown, st.pins)
+	}
+}
+
+// glanced is the answer without what many more evaluations tell: while a slider moves nobody reads
+// it. Main is the phase that clients see, at the one that is drawn.
+func (s *Server) glanced(ctx context.Context, st *state) (x *throughline.Explained, main, at int, err error) {
+	got, err := throughline.Estimate(ctx, throughline.Question(without(st.words, "ttft", "tpot", "seek", "until")), s.reading()...)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	if got.Answer.Seen == nil {
+		return nil, 0, 0, errors.New(cmp.Or(got.Answer.Remark, "no client can be served"))
+	}
+	x = &throughline.Explained{Explained: &explain.Explained{Answer: got.Answer, Why: make([]*explain.Explanation, len(got.Phases))}}
+	if x.Parts, err = explain.PartsOf(got.Answer); err != nil {
+		return nil, 0, 0, err
+	}
+	at = st.phase(x)
+	for i := range got.Phases {
+		if got.Phases[i].Phase == op.Decode {
+			main = i
+		}
+	}
+	for _, i := range []int{main, at} {
+		if x.Why[i] == nil {
+			if x.Why[i], err = explain.Glance(got.Answer, i); err != nil {
+				return nil, 0, 0, err
+			}
+		}
+	}
+	return x, main, at, nil
+}
+
+// frame is what changes on the page while a slider moves: texts, and patches of its charts.
+func (s *Server) frame(w http.ResponseWriter, r *http.Request) {
+	from := r.URL.Query().Get("was")
+	q := r.URL.Query()
+	q.Del("was")
+	r.URL.RawQuery = q.Encode()
+	st := explaining.read(r)
+	out := struct {
+		Drawn   string                 `json:"drawn"`
+		Answer  string                 `json:"answer"`
+		Table   string                 `json:"table"`
+		Patches map[string]chart.Patch `json:"patches"`
+		Whole   map[string]string      `json:"whole,omitempty"`
+		Address string                 `json:"address"`
+		Command string                 `json:"command"`
+	}{Patches: map[string]chart.Patch{}, Whole: map[string]string{}}
+	err := st.wrong
+	if err == nil {
+		err = s.work.do(r.Context(), s.deadline, func(ctx context.Context) error {
+			x, main, at, err := s.glanced(ctx, st)
+			if err != nil {
+				return err
+			}
+			got := &reason{Says: sentence.Explained(x.Explained)}
+			got.Big, got.Unit, got.Band = bigTime(x, main)
+			got.operators(x.Why[at], &x.Phases[at])
+			charts, scenes := st.whyCharts(x, at)
+			out.Drawn = secretText(9)
+			s.drawn.put(out.Drawn, drawing{scenes})
+			before, known := s.drawn.get(from)
+			for _, c := range charts {
+				if known && before.scenes[c.ID] != nil {
+					out.Patches[c.ID] = chart.Diff(before.scenes[c.ID], scenes[c.ID], nil)
+				} else {
+					out.Whole[c.ID] = string(c.SVG)
+				}
+			}
+			p := &page{state: st, Content: got}
+			out.Answer, out.Table = fragment("answer", p), fragment("operators", p)
+			out.Address, out.Command = st.address(), explaining.command(st.words)
+			return nil
+		})
+	}
+	if err != nil {
+		writeProblems(w, statusOf(err), err)
+		return
+	}
+	writeJSON(w, out)
+}
+
+// fragment is a part of a page.
+func fragment(name string, p *page) string {
+	var b strings.Builder
+	if err := templates.ExecuteTemplate(&b, name, p); err != nil {
+		panic(err) // a mistake of the template
+	}
+	return b.String()
+}
