@@ -25,6 +25,7 @@ type StepTimes struct {
 	recent    [recentPlaces]timedPlace // of the table: the steps of a run hardly move
 	watts     map[place]float64
 	alike     map[alike]float64
+	mixed     []timedAlike // the latest steps of prompts beside decodes, by the hash of each
 	direct    bool // more bounds than the table has axes for
 	corner    [mostBounds + 1]axis
 	step      op.Step // scratch
@@ -167,10 +168,7 @@ func (s *StepTimes) Seconds(w *Work) float64 {
 // uncorrected is the time before measurements of the deployment correct it.
 func (s *StepTimes) uncorrected(w *Work) float64 {
 	if len(w.Chunks) > 0 || s.direct {
-		if w.Decodes == 0 {
-			return s.prompts(w)
-		}
-		return s.Direct(w)
+		return s.recurring(w)
 	}
 	// Mean keys of a sequence between two bounds.
 	n := float64(w.Decodes)
@@ -185,19 +183,22 @@ func (s *StepTimes) uncorrected(w *Work) float64 {
 	return s.blend(&at, 0, last)
 }
 
-// prompts is a step of prompts alone, which recur where these are alike.
-func (s *StepTimes) prompts(w *Work) float64 {
-	at := alike{count: len(w.Chunks), under: w.Under, prompted: w.Prompted, first: w.Chunks[0], absent: w.Absent}
-	for i, c := range w.Chunks {
-		if c.Ends {
-			at.ends++
+// recurring is a step that may have come before: of prompts alone where these are alike, of others
+// beside them where servers run alike.
+func (s *StepTimes) recurring(w *Work) float64 {
+	at, ok := alikeOf(w)
+	if !ok {
+		return s.Direct(w)
+	}
+	if w.Decodes > 0 {
+		if s.mixed == nil {
+			s.mixed = make([]timedAlike, recentMixed)
 		}
-		if c != at.first {
-			if i < len(w.Chunks)-1 {
-				return s.Direct(w)
-			}
-			at.last = c
+		last := &s.mixed[at.slot()]
+		if last.alike != at {
+			*last = timedAlike{at, s.Direct(w)}
 		}
+		return last.seconds
 	}
 	t, ok := s.alike[at]
 	if !ok {
@@ -207,12 +208,54 @@ func (s *StepTimes) prompts(w *Work) float64 {
 	return t
 }
 
-// alike is prompts that are all the same, but for the last.
+// alike is prompts that are all the same, but for the last, and sums of what decodes beside them.
 type alike struct {
 	count, ends, under int
 	prompted           int
 	first, last        Chunk
 	absent             float64
+	decodes            int
+	context            int64
+	bounded            [mostBounds]int64
+}
+
+// timedAlike is such a step and its time.
+type timedAlike struct {
+	alike
+	seconds float64
+}
+
+// recentMixed is a power of two.
+const recentMixed = 1024
+
+// alikeOf is the key of a step, if it has one.
+func alikeOf(w *Work) (at alike, ok bool) {
+	if len(w.Chunks) == 0 || len(w.Bounded) > mostBounds {
+		return at, false
+	}
+	at = alike{count: len(w.Chunks), under: w.Under, prompted: w.Prompted, first: w.Chunks[0], absent: w.Absent, decodes: w.Decodes, context: w.Context}
+	copy(at.bounded[:], w.Bounded)
+	for i, c := range w.Chunks {
+		if c.Ends {
+			at.ends++
+		}
+		if c != at.first {
+			if i < len(w.Chunks)-1 {
+				return at, false
+			}
+			at.last = c
+		}
+	}
+	return at, true
+}
+
+// slot is where a step is kept among the recent ones.
+func (at *alike) slot() int {
+	h := uint64(at.context)<<16 ^ uint64(at.decodes)
+	for _, v := range [...]int{at.first.New, at.first.Past, at.last.New, at.prompted, at.under} {
+		h = h*0x9e3779b97f4a7c15 ^ uint64(v)
+	}
+	return int(h * 0x9e3779b97f4a7c15 >> 32 % recentMixed)
 }
 
 // blend interpolates between the corners of a cell.
