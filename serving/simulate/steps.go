@@ -26,7 +26,7 @@ type StepTimes struct {
 	watts     map[place]float64
 	alike     map[alike]float64
 	mixed     []timedAlike // the latest steps of prompts beside decodes, by the hash of each
-	direct    bool // more bounds than the table has axes for
+	direct    bool         // more bounds than the table has axes for
 	corner    [mostBounds + 1]axis
 	step      op.Step // scratch
 	fitted    deploy.Fit
