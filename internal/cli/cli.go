@@ -14,7 +14,6 @@ import (
 	"throughline/internal/atomicfile"
 	"throughline/internal/document"
 	"throughline/internal/matrix"
-	"throughline/internal/version"
 )
 
 // Exit codes.
@@ -152,6 +151,7 @@ func finish(ctx context.Context, s Streams, cmd *cobra.Command, err error) int {
 func Commands() *cobra.Command { return newRoot(Streams{Out: io.Discard, Err: io.Discard}) }
 
 func newRoot(s Streams) *cobra.Command {
+	asked := false // for the version
 	root := &cobra.Command{
 		Use:   "throughline",
 		Short: "Predict how a large language model runs on hardware, and find its best deployment",
@@ -170,11 +170,15 @@ hardware, finds the best deployment, and explains it.
   sweep     scan any numbers of chips and settings, on one machine or a cluster
 
 ` + exitHelp(),
-		Version:       version.Number,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          knownCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asked {
+				return write(s.Out, versionLine())
+			}
+			return cmd.Help()
+		},
 
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) { noteOutputs(cmd, s) },
 	}
@@ -193,7 +197,7 @@ hardware, finds the best deployment, and explains it.
 		newSweep(s),
 		newComm(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
 	addCompletion(root)
-	root.SetVersionTemplate(versionLine())
+	root.Flags().BoolVarP(&asked, "version", "v", false, "version for throughline")
 	fitHelp(root, s.Width)
 	return root
 }

@@ -127,11 +127,7 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 		Jobs: q.Workers(), Thorough: o.explain, Ops: o.ops, Raw: o.xlsx.name != "", Simulate: q.Simulated, Tick: progress.tick,
 	}
 	array := report.NewArray(s.data, o.optionalCategories()...)
-	book, err := o.workbook(raw)
-	if err != nil {
-		return systemError{err}
-	}
-	defer book.close()
+	book := o.workbook(raw)
 	var v verdict
 	section, all := 0, page.NewRuns(filepath.Base(q.Config))
 	show := func(r *result.Record) error {

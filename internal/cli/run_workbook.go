@@ -53,12 +53,11 @@ type book struct {
 	measured []rawdata.Row
 }
 
-func (o *runOptions) workbook(measured []rawdata.Row) (book, error) {
+func (o *runOptions) workbook(measured []rawdata.Row) book {
 	if o.xlsx.name == "" {
-		return book{}, nil
+		return book{}
 	}
-	w, err := workbook.New(o.optionalCategories()...)
-	return book{w, measured}, err
+	return book{workbook.New(o.optionalCategories()...), measured}
 }
 
 func (b book) add(r *result.Record) error {
@@ -74,19 +73,11 @@ func (b book) write(ctx context.Context, s Streams, name string, answer []string
 	}
 	b.Answer = answer
 	for _, row := range b.measured {
-		if err := b.AddRaw(row); err != nil {
-			return err
-		}
+		b.AddRaw(row)
 	}
 	err := report.WriteFiles(ctx, report.File{Name: name, Write: func(w io.Writer) error { return b.Write(w) }})
 	if err == nil {
 		fmt.Fprintln(s.Err, "wrote", name)
 	}
 	return err
-}
-
-func (b book) close() {
-	if b.Workbook != nil {
-		b.Close()
-	}
 }

@@ -30,11 +30,7 @@ func fitHelp(cmd *cobra.Command, width int) {
 	if width > 0 {
 		columns = min(columns, width)
 	}
-	cmd.SetUsageTemplate(strings.NewReplacer(
-		".LocalFlags.FlagUsages", fmt.Sprintf(".LocalFlags.FlagUsagesWrapped %d", columns),
-		".InheritedFlags.FlagUsages", fmt.Sprintf(".InheritedFlags.FlagUsagesWrapped %d", columns),
-		`Use "{{.CommandPath}} [command] --help" for more information about a command.`, `"{{.CommandPath}} [command] --help" says more about a command.`,
-	).Replace(cmd.UsageTemplate()))
+	cmd.SetUsageFunc(func(c *cobra.Command) error { return write(c.OutOrStderr(), usage(c, columns)) })
 	if columns == helpColumns {
 		return
 	}
@@ -46,6 +42,43 @@ func fitHelp(cmd *cobra.Command, width int) {
 		}
 	}
 	reflow(cmd)
+}
+
+// usage is what a command takes. The library would fill a template, for which the linker keeps all
+// methods of the program.
+func usage(c *cobra.Command, columns int) string {
+	var b strings.Builder
+	b.WriteString("Usage:")
+	if c.Runnable() {
+		b.WriteString("\n  " + c.UseLine())
+	}
+	if c.HasAvailableSubCommands() {
+		b.WriteString("\n  " + c.CommandPath() + " [command]")
+	}
+	if c.HasExample() {
+		b.WriteString("\n\nExamples:\n" + c.Example)
+	}
+	if c.HasAvailableSubCommands() {
+		b.WriteString("\n\nAvailable Commands:")
+		for _, below := range c.Commands() {
+			if below.IsAvailableCommand() || below.Name() == "help" {
+				fmt.Fprintf(&b, "\n  %-*s %s", below.NamePadding(), below.Name(), below.Short)
+			}
+		}
+	}
+	for _, flags := range []struct {
+		title string
+		has   bool
+		set   *pflag.FlagSet
+	}{{"Flags", c.HasAvailableLocalFlags(), c.LocalFlags()}, {"Global Flags", c.HasAvailableInheritedFlags(), c.InheritedFlags()}} {
+		if flags.has {
+			b.WriteString("\n\n" + flags.title + ":\n" + strings.TrimRight(flags.set.FlagUsagesWrapped(columns), " \n"))
+		}
+	}
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "\n\n\"%s [command] --help\" says more about a command.", c.CommandPath())
+	}
+	return b.String() + "\n"
 }
 
 // entryOfHelp matches an indented line of the help: a name and its text.

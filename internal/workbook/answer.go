@@ -1,11 +1,8 @@
 package workbook
 
 import (
-	"cmp"
-
-	"github.com/xuri/excelize/v2"
-
 	"throughline/internal/result"
+	"throughline/internal/spreadsheet"
 	"throughline/number"
 	"throughline/op"
 )
@@ -79,105 +76,51 @@ func limitsOf(r *result.Record) any {
 	return out
 }
 
-// writeAnswer writes the sentences, and below them the runs as people compare them.
-func (w *Workbook) writeAnswer() error {
-	f := w.file
-	wrapped, err := f.NewStyle(&excelize.Style{Font: &excelize.Font{Size: 13}, Alignment: &excelize.Alignment{WrapText: true, Vertical: "top"}})
-	if err != nil {
-		return err
-	}
-	for i, line := range w.Answer {
-		at := rowName(1 + i)
-		if err := f.SetCellStr(AnswerSheet, at, line); err != nil {
-			return err
-		}
-		end, err := excelize.CoordinatesToCellName(10, 1+i)
-		if err != nil {
-			return err
-		}
-		if err := f.MergeCell(AnswerSheet, at, end); err != nil {
-			return err
-		}
-		if err := f.SetCellStyle(AnswerSheet, at, end, wrapped); err != nil {
-			return err
-		}
-		if err := f.SetRowHeight(AnswerSheet, 1+i, 18*float64(1+len(line)/120)); err != nil {
-			return err
-		}
-	}
-	return w.writeCompared(len(w.Answer) + 2)
-}
+// sentences is how far the lines of the answer run.
+const sentences = 10
 
-// writeCompared writes the table of the first sheet from a row on, without empty columns.
-func (w *Workbook) writeCompared(top int) error {
-	at := 0
+// writeAnswer writes the sentences, and below them the runs as people compare them, without empty
+// columns.
+func (w *Workbook) writeAnswer() {
+	s := w.book.Sheet(AnswerSheet)
+	s.Fitted = true
+	var columns []*answerColumn
 	for i := range answerColumns {
 		c := &answerColumns[i]
-		used := false
 		for _, r := range w.shown {
-			used = used || cell(c.value(r)) != nil
-		}
-		if !used {
-			continue
-		}
-		at++
-		table := area{AnswerSheet, top, at, len(w.shown), 0}
-		if err := cmp.Or(w.compare(c, at, top), table.shade(w.file, at, at, c.shade)); err != nil {
-			return err
+			if cell(c.value(r)) != nil {
+				columns = append(columns, c)
+				s.Widths = append(s.Widths, spreadsheet.Width{First: len(columns), Last: len(columns), Width: c.width})
+				break
+			}
 		}
 	}
-	if at == 0 {
-		return fit(w.file, AnswerSheet)
+	for _, line := range w.Answer {
+		s.HighRow(18*float64(1+len(line)/120), spreadsheet.Cell{Value: line, Style: spreadsheet.Style{Size: 13, Wrapped: true}})
+		s.Merge(1, sentences)
 	}
-	table := area{AnswerSheet, top, at, len(w.shown), 0}
-	return cmp.Or(table.finish(w.file), fit(w.file, AnswerSheet))
+	if len(columns) > 0 {
+		s.Row()
+		w.compare(s, columns, len(w.Answer)+2)
+	}
 }
 
-// compare writes a column of the table.
-func (w *Workbook) compare(c *answerColumn, at, top int) error {
-	f := w.file
-	name, err := excelize.ColumnNumberToName(at)
-	if err != nil {
-		return err
+// compare writes the table of the first sheet, whose header is the row of a number.
+func (w *Workbook) compare(s *spreadsheet.Sheet, columns []*answerColumn, top int) {
+	table := area{s, top, len(columns), len(w.shown), 0}
+	line := make([]any, len(columns))
+	for i, c := range columns {
+		head := header
+		head.Right = c.format != ""
+		line[i] = spreadsheet.Cell{Value: c.title, Style: head}
+		table.shade(1+i, 1+i, c.shade)
 	}
-	if err := f.SetColWidth(AnswerSheet, name, name, c.width); err != nil {
-		return err
+	s.Row(line...)
+	for _, r := range w.shown {
+		for i, c := range columns {
+			line[i] = spreadsheet.Cell{Value: cell(c.value(r)), Style: spreadsheet.Style{Format: c.format}}
+		}
+		s.Row(line...)
 	}
-	aligned := &excelize.Alignment{}
-	style := 0
-	if c.format != "" {
-		aligned.Horizontal = "right"
-		if style, err = f.NewStyle(&excelize.Style{CustomNumFmt: &c.format}); err != nil {
-			return err
-		}
-	}
-	head, err := f.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}, Fill: headerFill, Alignment: aligned})
-	if err != nil {
-		return err
-	}
-	for i := -1; i < len(w.shown); i++ {
-		place, err := excelize.CoordinatesToCellName(at, top+1+i)
-		if err != nil {
-			return err
-		}
-		value, look := any(c.title), head
-		if i >= 0 {
-			value, look = cell(c.value(w.shown[i])), style
-		}
-		if value == nil {
-			continue
-		}
-		if text, ok := value.(string); ok {
-			err = f.SetCellStr(AnswerSheet, place, text)
-		} else {
-			err = f.SetCellValue(AnswerSheet, place, value)
-		}
-		if err != nil {
-			return err
-		}
-		if err := f.SetCellStyle(AnswerSheet, place, place, look); err != nil {
-			return err
-		}
-	}
-	return nil
+	table.finish()
 }

@@ -1,13 +1,11 @@
 package workbook
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
-	"github.com/xuri/excelize/v2"
-
 	"throughline/internal/result"
+	"throughline/internal/spreadsheet"
 	"throughline/op"
 )
 
@@ -92,60 +90,26 @@ func system(r *result.Record) string {
 const (
 	pivotHead   = 3 // row of the header
 	pivotKeys   = 5 // columns that name the row
-	mostSystems = excelize.MaxColumns - pivotKeys
+	mostSystems = spreadsheet.MostColumns - pivotKeys
 )
 
-func (w *Workbook) writePivots() error {
-	for _, sheet := range []struct {
-		name, title string
-		value       func(best) float64
-	}{
-		{WholeSheet, "整机吞吐: output tokens/s of the whole machine, the best run by model, lengths, latency limit and system", func(b best) float64 { return b.whole }},
-		{CardSheet, "单卡吞吐: output tokens/s per card, the best run by model, lengths, latency limit and system", func(b best) float64 { return b.card }},
-	} {
-		if err := w.writePivot(sheet.name, sheet.title, sheet.value); err != nil {
-			return err
-		}
-	}
-	return nil
+func (w *Workbook) writePivots() {
+	w.writePivot(WholeSheet, "整机吞吐: output tokens/s of the whole machine, the best run by model, lengths, latency limit and system", func(b best) float64 { return b.whole })
+	w.writePivot(CardSheet, "单卡吞吐: output tokens/s per card, the best run by model, lengths, latency limit and system", func(b best) float64 { return b.card })
 }
 
-func (w *Workbook) writePivot(sheet, title string, value func(best) float64) error {
+func (w *Workbook) writePivot(sheet, title string, value func(best) float64) {
 	p := &w.pivots
 	columns := p.columns[:min(len(p.columns), mostSystems)]
-	titles := []any{"case", "model", "ISL (tokens)", "OSL (tokens)", "limits"}
-	for _, c := range columns {
-		titles = append(titles, c)
-	}
-	if len(titles) <= mostFitted {
-		if err := fit(w.file, sheet); err != nil {
-			return err
-		}
-	}
-	s, err := w.file.NewStreamWriter(sheet)
-	if err != nil {
-		return err
-	}
-	if err := s.SetColWidth(1, 2, 32); err != nil {
-		return err
-	}
-	if err := s.SetColWidth(3, len(titles), 20); err != nil {
-		return err
-	}
-	if err := s.SetPanes(&excelize.Panes{Freeze: true, XSplit: pivotKeys, YSplit: pivotHead, TopLeftCell: "F4", ActivePane: "bottomRight"}); err != nil {
-		return err
-	}
-	styled := make([]any, len(titles))
-	for i, t := range titles {
-		styled[i] = excelize.Cell{StyleID: w.header, Value: t}
-	}
-	if err := s.SetRow("A1", []any{excelize.Cell{StyleID: w.header, Value: title}}); err != nil {
-		return err
-	}
-	if err := s.SetRow(fmt.Sprintf("A%d", pivotHead), styled); err != nil {
-		return err
-	}
-	for i, q := range p.rows {
+	titles := append([]string{"case", "model", "ISL (tokens)", "OSL (tokens)", "limits"}, columns...)
+	s := w.book.Sheet(sheet)
+	s.Fitted = len(titles) <= mostFitted
+	s.Widths = []spreadsheet.Width{{First: 1, Last: 2, Width: 32}, {First: 3, Last: len(titles), Width: 20}}
+	s.FrozenX, s.FrozenY = pivotKeys, pivotHead
+	s.Row(spreadsheet.Cell{Value: title, Style: header})
+	s.Row()
+	s.Row(styled(titles)...)
+	for _, q := range p.rows {
 		line := []any{fmt.Sprintf("%s %d/%d %s", q.model, q.input, q.output, q.limits), q.model, q.input, q.output, q.limits}
 		for _, c := range columns {
 			if b, ok := p.best[place{q, c}]; ok {
@@ -154,81 +118,62 @@ func (w *Workbook) writePivot(sheet, title string, value func(best) float64) err
 				line = append(line, nil)
 			}
 		}
-		if err := s.SetRow(fmt.Sprintf("A%d", pivotHead+1+i), line); err != nil {
-			return err
-		}
+		s.Row(line...)
 	}
-	all := area{sheet, pivotHead, len(titles), len(p.rows), 0}
-	return cmp.Or(all.shade(w.file, pivotKeys+1, len(titles), map[bool]string{true: more}[len(columns) > 0]), all.finish(w.file), s.Flush())
+	all := area{s, pivotHead, len(titles), len(p.rows), 0}
+	all.shade(pivotKeys+1, len(titles), map[bool]string{true: more}[len(columns) > 0])
+	all.finish()
 }
 
 // shares are the titles of the charts of steps.
 var shares = [op.PhaseCount]string{op.Prefill: "prefill step: where the time goes, by run", op.Decode: "decode step: where the time goes, by run"}
 
+// Where charts stand.
+const (
+	chartWidth, chartHeight = 960, 420 // pixels
+	chartRows               = 23
+)
+
 // writeCharts draws the pivots, and where the time of the first runs goes.
-func (w *Workbook) writeCharts() error {
-	if err := fit(w.file, ChartSheet); err != nil {
-		return err
-	}
+func (w *Workbook) writeCharts() {
+	s := w.book.Sheet(ChartSheet)
+	s.Fitted = true
 	rows := min(len(w.pivots.rows), mostShown)
 	series := min(len(w.pivots.columns), mostSeries)
 	at := 1
-	add := func(chart *excelize.Chart) error {
-		chart.Dimension = excelize.ChartDimension{Width: 960, Height: 420}
-		chart.Legend = excelize.ChartLegend{Position: "bottom"}
-		name := fmt.Sprintf("A%d", at)
-		at += 23
-		return w.file.AddChart(ChartSheet, name, chart)
+	add := func(chart *spreadsheet.Chart) {
+		chart.Width, chart.Height = chartWidth, chartHeight
+		s.Place(at, chart)
+		at += chartRows
 	}
 	for _, c := range []struct{ sheet, title string }{{WholeSheet, "整机 whole machine: output tokens/s"}, {CardSheet, "单卡 per card: output tokens/s"}} {
 		if rows == 0 || series == 0 {
 			continue
 		}
-		chart := titled(excelize.Col, c.title, "tokens/s")
+		chart := &spreadsheet.Chart{Title: c.title, Unit: "tokens/s"}
 		for i := range series {
-			column, err := excelize.ColumnNumberToName(pivotKeys + 1 + i)
-			if err != nil {
-				return err
-			}
-			chart.Series = append(chart.Series, excelize.ChartSeries{
+			column := spreadsheet.Column(pivotKeys + 1 + i)
+			chart.Series = append(chart.Series, spreadsheet.Series{
 				Name:       fmt.Sprintf("'%s'!$%s$%d", c.sheet, column, pivotHead),
 				Categories: fmt.Sprintf("'%s'!$A$%d:$A$%d", c.sheet, pivotHead+1, pivotHead+rows),
 				Values:     fmt.Sprintf("'%s'!$%s$%d:$%s$%d", c.sheet, column, pivotHead+1, column, pivotHead+rows),
 			})
 		}
-		if err := add(chart); err != nil {
-			return err
-		}
+		add(chart)
 	}
 	if !slices.Contains(w.with, result.OpDetails) || w.runs == 0 {
-		return nil
+		return
 	}
 	for _, phase := range []op.Phase{op.Prefill, op.Decode} {
-		chart := titled(excelize.ColPercentStacked, shares[phase], "%")
+		chart := &spreadsheet.Chart{Title: shares[phase], Unit: "%", Shares: true}
 		for _, name := range []string{"op_compute_bound(%)", "op_memory_bound(%)", "op_comm_exposed(%)", "op_static_latency(%)", "op_waiting(%)"} {
-			column, err := excelize.ColumnNumberToName(1 + slices.Index(w.fields, result.Of(phase, name)))
-			if err != nil {
-				return err
-			}
+			column := spreadsheet.Column(1 + slices.Index(w.fields, result.Of(phase, name)))
 			runs := 1 + min(w.runs, mostShown)
-			chart.Series = append(chart.Series, excelize.ChartSeries{
+			chart.Series = append(chart.Series, spreadsheet.Series{
 				Name: fmt.Sprintf("'%s'!$%s$1", LongSheet, column), Categories: fmt.Sprintf("'%s'!$B$2:$B$%d", LongSheet, runs),
 				Values: fmt.Sprintf("'%s'!$%s$2:$%s$%d", LongSheet, column, column, runs),
 			})
 		}
-		if err := add(chart); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func titled(kind excelize.ChartType, title, unit string) *excelize.Chart {
-	text := func(s string) excelize.ChartTitle {
-		return excelize.ChartTitle{Paragraph: []excelize.RichTextRun{{Text: s}}}
-	}
-	dark := excelize.Font{Color: "333333", Size: 9}
-	return &excelize.Chart{
-		Type: kind, Title: text(title), XAxis: excelize.ChartAxis{Font: dark}, YAxis: excelize.ChartAxis{MajorGridLines: true, Title: text(unit), Font: dark},
+		add(chart)
 	}
 }

@@ -42,11 +42,7 @@ func PlanRecords(ctx context.Context, p *advice.Plans) ([]*result.Record, error)
 func WriteRecords(w io.Writer, name string, answer []string, runs []*result.Record) error {
 	plain := strings.TrimSuffix(name, ".gz")
 	if strings.HasSuffix(plain, ".xlsx") {
-		book, err := New()
-		if err != nil {
-			return err
-		}
-		defer book.Close()
+		book := New()
 		book.Answer = answer
 		for _, r := range runs {
 			if err := book.Add(r); err != nil {

@@ -3,16 +3,13 @@
 package workbook
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"math"
-	"strconv"
-
-	"github.com/xuri/excelize/v2"
 
 	"throughline/internal/rawdata"
 	"throughline/internal/result"
+	"throughline/internal/spreadsheet"
 	"throughline/op"
 )
 
@@ -41,9 +38,8 @@ type Workbook struct {
 	// Answer is the sentences of the first sheet.
 	Answer []string
 
-	file   *excelize.File
-	header int              // style
-	shown  []*result.Record // in the first sheet
+	book  *spreadsheet.Book
+	shown []*result.Record // in the first sheet
 
 	fields []*result.Field
 	long   *sheet[*result.Record]
@@ -51,7 +47,7 @@ type Workbook struct {
 
 	tables []result.Table
 	wide   [][]any // by row of all tables: the cells of the runs
-	names  []any
+	names  []string
 
 	runs   int
 	pivots pivots
@@ -59,36 +55,18 @@ type Workbook struct {
 }
 
 // New is an empty workbook; with lists optional categories to include.
-func New(with ...result.Category) (*Workbook, error) {
-	w := &Workbook{file: excelize.NewFile(), fields: result.Long(with...), tables: result.Tables(with...), with: with}
-	for i, name := range []string{AnswerSheet, WholeSheet, CardSheet, ChartSheet, WideSheet, LongSheet, RawSheet, FieldsSheet} {
-		if i == 0 {
-			if err := w.file.SetSheetName("Sheet1", name); err != nil {
-				return nil, err
-			}
-		} else if _, err := w.file.NewSheet(name); err != nil {
-			return nil, err
-		}
-	}
-	var err error
-	if w.header, err = headerStyle(w.file); err != nil {
-		return nil, err
-	}
+func New(with ...result.Category) *Workbook {
+	book := spreadsheet.New(AnswerSheet, WholeSheet, CardSheet, ChartSheet, WideSheet, LongSheet, RawSheet, FieldsSheet)
+	w := &Workbook{book: book, fields: result.Long(with...), tables: result.Tables(with...), with: with}
 	for _, t := range w.tables {
 		w.wide = append(w.wide, make([][]any, len(t.Rows))...)
 	}
-	if w.long, err = newSheet(w, LongSheet, 3, result.Columns(w.fields)); err != nil {
-		return nil, err
-	}
-	w.raw, err = newSheet(w, RawSheet, 1, rawdata.Sheet)
-	return w, err
+	w.long = newSheet(book, LongSheet, 3, result.Columns(w.fields))
+	w.raw = newSheet(book, RawSheet, 1, rawdata.Sheet)
+	return w
 }
 
-func headerStyle(f *excelize.File) (int, error) {
-	return f.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}, Fill: headerFill})
-}
-
-var headerFill = excelize.Fill{Type: "pattern", Pattern: 1, Color: []string{"DDE6F0"}}
+var header = spreadsheet.Style{Bold: true, Filled: true}
 
 func withUnit(name, unit string) string {
 	if unit == "" {
@@ -97,36 +75,21 @@ func withUnit(name, unit string) string {
 	return name + " (" + unit + ")"
 }
 
-// stream starts a sheet that is written row by row, with a header and frozen columns.
-func (w *Workbook) stream(sheet string, frozen int, width float64, titles []any) (*excelize.StreamWriter, error) {
-	if len(titles) <= mostFitted {
-		if err := fit(w.file, sheet); err != nil {
-			return nil, err
-		}
-	}
-	s, err := w.file.NewStreamWriter(sheet)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.SetColWidth(1, len(titles), width); err != nil {
-		return nil, err
-	}
-	corner, err := excelize.CoordinatesToCellName(frozen+1, 2)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.SetPanes(&excelize.Panes{Freeze: true, XSplit: frozen, YSplit: 1, TopLeftCell: corner, ActivePane: "bottomRight"}); err != nil {
-		return nil, err
-	}
-	styled := make([]any, len(titles))
-	for i, t := range titles {
-		styled[i] = excelize.Cell{StyleID: w.header, Value: t}
-	}
-	return s, s.SetRow("A1", styled)
+// begin starts a sheet with a header in its first row and frozen columns.
+func begin(s *spreadsheet.Sheet, frozen int, width float64, titles []string) {
+	s.Fitted = len(titles) <= mostFitted
+	s.Widths = []spreadsheet.Width{{First: 1, Last: len(titles), Width: width}}
+	s.FrozenX, s.FrozenY = frozen, 1
+	s.Row(styled(titles)...)
 }
 
-// rowName is the first cell of a row.
-func rowName(row int) string { return "A" + strconv.Itoa(row) }
+// styled are the cells of a header.
+func styled(titles []string) (out []any) {
+	for _, t := range titles {
+		out = append(out, spreadsheet.Cell{Value: t, Style: header})
+	}
+	return out
+}
 
 // cell converts a value; texts stay texts, so that nothing becomes a formula.
 func cell(v any) any {
@@ -148,9 +111,7 @@ func (w *Workbook) Add(r *result.Record) error {
 	if len(w.shown) < mostAnswered {
 		w.shown = append(w.shown, r)
 	}
-	if err := w.long.Add(r); err != nil {
-		return err
-	}
+	w.long.Add(r)
 	if w.runs <= mostWide {
 		w.names = append(w.names, fmt.Sprintf("%s run_%d", r.Mode, r.Number))
 		i := 0
@@ -163,16 +124,15 @@ func (w *Workbook) Add(r *result.Record) error {
 	}
 	w.pivots.add(r)
 	if r.Raw != nil {
-		return w.AddRaw(r.Raw)
-	}
-	if row := rawOf(r); row != nil {
-		return w.AddRaw(row)
+		w.AddRaw(r.Raw)
+	} else if row := rawOf(r); row != nil {
+		w.AddRaw(row)
 	}
 	return nil
 }
 
 // AddRaw adds a row to the raw data.
-func (w *Workbook) AddRaw(row rawdata.Row) error { return w.raw.Add(row) }
+func (w *Workbook) AddRaw(row rawdata.Row) { w.raw.Add(row) }
 
 // rawOf returns the raw data of a run without an engine, or nil without a plan.
 func rawOf(r *result.Record) rawdata.Row {
@@ -195,66 +155,49 @@ func rawOf(r *result.Record) rawdata.Row {
 
 // Write completes the workbook and writes it.
 func (w *Workbook) Write(out io.Writer) error {
-	for _, finish := range []func() error{w.writeAnswer, w.long.Close, w.raw.Close, w.writeWide, w.writeFields, w.writePivots, w.writeCharts} {
-		if err := finish(); err != nil {
-			return err
-		}
-	}
-	return w.send(out)
+	w.writeAnswer()
+	w.long.Close()
+	w.raw.Close()
+	w.writeWide()
+	w.writeFields()
+	w.writePivots()
+	w.writeCharts()
+	return w.book.Write(out)
 }
-
-func (w *Workbook) send(out io.Writer) error {
-	// The buffer that the library wants stays empty: the archive goes straight to out.
-	w.file.SetZipWriter(func(io.Writer) excelize.ZipWriter { return &archive{out: out} })
-	_, err := w.file.WriteTo(io.Discard)
-	return err
-}
-
-// Close removes what the workbook left on disk.
-func (w *Workbook) Close() error { return w.file.Close() }
 
 // writeWide writes a row for each field: table, category, name, unit, and the runs.
-func (w *Workbook) writeWide() error {
-	titles := append([]any{"table", "category", "field_name", "unit"}, w.names...)
-	s, err := w.stream(WideSheet, 4, 22, titles)
-	if err != nil {
-		return err
-	}
+func (w *Workbook) writeWide() {
+	titles := append([]string{"table", "category", "field_name", "unit"}, w.names...)
+	s := w.book.Sheet(WideSheet)
+	begin(s, 4, 22, titles)
 	i := 0
 	for t := range w.tables {
 		table := &w.tables[t]
 		for j := range table.Rows {
 			r := &table.Rows[j]
-			line := append([]any{table.Name, string(table.Category(r)), r.Label, cell(string(r.Unit))}, w.wide[i]...)
+			s.Row(append([]any{table.Name, string(table.Category(r)), r.Label, cell(string(r.Unit))}, w.wide[i]...)...)
 			i++
-			if err := s.SetRow(rowName(1+i), line); err != nil {
-				return err
-			}
 		}
 	}
 	if w.runs > mostWide {
-		note := fmt.Sprintf("the first %d of %d runs; the sheet %s has all", mostWide, w.runs, LongSheet)
-		if err := s.SetRow(rowName(3+i), []any{note}); err != nil {
-			return err
-		}
+		s.Row()
+		s.Row(fmt.Sprintf("the first %d of %d runs; the sheet %s has all", mostWide, w.runs, LongSheet))
 	}
-	table := area{WideSheet, 1, len(titles), i, 4}
-	return cmp.Or(table.finish(w.file), s.Flush())
+	table := area{s, 1, len(titles), i, 4}
+	table.finish()
 }
 
 // writeFields documents the columns.
-func (w *Workbook) writeFields() error {
-	s, err := w.stream(FieldsSheet, 2, 30, []any{"sheet", "column", "type", "unit", "category", "meaning"})
-	if err != nil {
-		return err
-	}
-	row := 1
+func (w *Workbook) writeFields() {
+	s := w.book.Sheet(FieldsSheet)
+	begin(s, 2, 30, []string{"sheet", "column", "type", "unit", "category", "meaning"})
+	rows := 0
 	add := func(cells ...any) {
-		row++
+		rows++
 		for i := range cells {
 			cells[i] = cell(cells[i])
 		}
-		err = cmp.Or(err, s.SetRow(rowName(row), cells))
+		s.Row(cells...)
 	}
 	for _, f := range w.fields {
 		add(LongSheet, f.Name, string(f.Kind()), string(f.Unit), string(f.Category), f.Doc)
@@ -262,6 +205,6 @@ func (w *Workbook) writeFields() error {
 	for _, c := range rawdata.Columns {
 		add(RawSheet, c.Name, "", c.Unit, "", c.Doc)
 	}
-	table := area{FieldsSheet, 1, 6, row - 1, 2}
-	return cmp.Or(err, table.finish(w.file), s.Flush())
+	table := area{s, 1, 6, rows, 2}
+	table.finish()
 }

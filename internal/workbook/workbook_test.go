@@ -37,11 +37,7 @@ func records(t *testing.T) (out []*result.Record) {
 // written is the workbook of runs.
 func written(t *testing.T, runs []*result.Record) []byte {
 	t.Helper()
-	w, err := workbook.New(result.OpDetails)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := workbook.New(result.OpDetails)
 	for _, r := range runs {
 		if err := w.Add(r); err != nil {
 			t.Fatal(err)
