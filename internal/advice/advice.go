@@ -60,6 +60,9 @@ type Options struct {
 	Tariff      hardware.Tariff
 	Workers     int
 
+	// Foremost: only the ranked deployments are asked for, and not the frontier.
+	Foremost bool
+
 	// Demand is simulated; nil: the closed form decides.
 	Demand *Demand
 	// Progress reports progress: parts of the work added and parts done.
@@ -399,6 +402,9 @@ func (a *adviser) find(gpus int) (out found, err error) {
 func (f *found) advice(a *adviser, gpus int) (*Advice, error) {
 	out := Advice{Dots: f.dots, Pools: f.pools, Reasons: f.reasons, Notes: f.notes, Partial: f.partial}
 	ranked, frontier := f.ranked, pareto(f.frontier)
+	if a.o.Foremost {
+		frontier = nil
+	}
 	if !a.o.rough {
 		var err error
 		if ranked, frontier, err = a.simulate(ranked, frontier); err != nil {

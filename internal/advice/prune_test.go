@@ -178,3 +178,25 @@ func draws(n int) int {
 	}
 	return n
 }
+
+// TestForemost: without a frontier, the ranked deployments are those that there are with one.
+func TestForemost(t *testing.T) {
+	long.NotRacing(t)
+	long.Some(t, draws(8), func(t *rapid.T) {
+		l, o := drawn(t, []int{1, 2, 4, 8})
+		all, err := Give(t.Context(), l, o)
+		if err != nil {
+			t.Skip(err)
+		}
+		o.Foremost = true
+		some, err := Give(t.Context(), l, o)
+		if err != nil || len(some.Ranked) != len(all.Ranked) || len(some.Frontier) > 0 {
+			t.Fatalf("%d of %d deployments, %d on a frontier: %v", len(some.Ranked), len(all.Ranked), len(some.Frontier), err)
+		}
+		for i := range all.Ranked {
+			if got, want := describe(&some.Ranked[i]), describe(&all.Ranked[i]); got != want || some.Ranked[i].Requests != all.Ranked[i].Requests {
+				t.Errorf("%d: %s, with a frontier %s", i, got, want)
+			}
+		}
+	})
+}

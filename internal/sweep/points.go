@@ -203,7 +203,7 @@ func (c *Scanner) plan(ctx context.Context, words map[string]string, p *Point) e
 	if err != nil {
 		return err
 	}
-	plans.Options.Workers = c.workers
+	plans.Options.Workers, plans.Options.Foremost = c.workers, !c.Full
 	if err := plans.Search(ctx); err != nil {
 		return err
 	}
