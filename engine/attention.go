@@ -336,17 +336,6 @@ var AttentionOptions = []AttentionOption{
 		func(t *deploy.ServerOptions) *string { return &t.DecodeAttention }},
 }
 
-// SetAttention sets an option that chooses backends; false if there is none of that name.
-func SetAttention(t *deploy.ServerOptions, option, backend string) bool {
-	for _, o := range AttentionOptions {
-		if o.Setting == option || strings.ReplaceAll(o.Setting, "-", "_") == option || slices.Contains(slices.Collect(maps.Values(o.Names)), option) {
-			*o.of(t) = backend
-			return true
-		}
-	}
-	return false
-}
-
 // backend is the engine's own name for a requested backend.
 func (e *Engine) backend(u unit, name string) string {
 	own, _ := e.Attention.find(name, isLatent(u.Shape))

@@ -99,28 +99,6 @@ func OnlyOf(name string) string {
 	return ""
 }
 
-// SetOption sets a run option by the name of any engine, some of which mean all data-parallel ranks
-// together, or by the setting's, which means each.
-func SetOption(t *deploy.ServerOptions, name string, value, ranks int) error {
-	for i := range RunOptions {
-		o := &RunOptions[i]
-		for _, e := range slices.Sorted(maps.Keys(o.Names)) {
-			if o.Names[e] == name {
-				if slices.Contains(o.Shared, e) {
-					value = max(1, value/max(1, ranks))
-				}
-				*o.of(t) = value
-				return nil
-			}
-		}
-		if o.Setting == name {
-			*o.of(t) = value
-			return nil
-		}
-	}
-	return fmt.Errorf("no engine has an option %q that is modelled", name)
-}
-
 // SharedByRanks reports whether an option counts for all data-parallel ranks of a server together.
 func SharedByRanks(name string) bool {
 	return slices.ContainsFunc(RunOptions, func(o RunOption) bool {

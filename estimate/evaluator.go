@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"math"
+	"slices"
 
 	"throughline/collective"
 	"throughline/cost"
@@ -136,6 +137,19 @@ func TokensPerStep(acceptance []float64, drafts int) float64 {
 		tokens += all
 	}
 	return tokens
+}
+
+// EqualShares are the shares of drafts, all alike, with which a step has this many tokens.
+func EqualShares(length float64, drafts int) []float64 {
+	low, high := 0.0, 1.0
+	for range 50 {
+		if mid := (low + high) / 2; TokensPerStep(slices.Repeat([]float64{mid}, drafts), drafts) < length {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return slices.Repeat([]float64{low}, drafts)
 }
 
 // Evaluate fills in what a plan does.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"throughline/internal/benchmark"
 	"throughline/internal/csvfile"
 	"throughline/internal/files"
 	"throughline/internal/names"
@@ -27,7 +26,7 @@ type Table struct {
 
 // run is a row by the columns of public tables, and its cells in their order.
 type run struct {
-	benchmark.Row
+	question.Row
 	cells []string
 }
 
@@ -68,7 +67,7 @@ func read(ctx context.Context, name string, src io.Reader) (*Table, error) {
 			return nil, fmt.Errorf("%s:%d: %d cells, the header has %d", name, c.Line(), len(cells), len(header))
 		}
 		cells = slices.Clone(cells)
-		t.rows = append(t.rows, run{benchmark.Row{Cell: columns.Of(cells)}, cells})
+		t.rows = append(t.rows, run{question.Row{Cell: columns.Of(cells)}, cells})
 	}
 }
 
@@ -80,7 +79,7 @@ func (t *Table) Write(w io.Writer) error {
 			measured = append(measured, column)
 		}
 	}
-	reader := benchmark.NewReader(question.Default())
+	reader := question.NewRowReader(question.Default())
 	rows := make([]map[string]string, len(t.rows))
 	all := map[string]bool{"model": true, "system": true, "isl": true, "osl": true, "concurrency": true}
 	for i, r := range t.rows {
@@ -93,7 +92,7 @@ func (t *Table) Write(w io.Writer) error {
 	var keep []int
 	header := slices.Clone(columns)
 	for i, column := range t.header {
-		if !question.IsRunColumn(column) && !benchmark.Replaced(column) {
+		if !question.IsRunColumn(column) && !question.Replaced(column) {
 			keep, header = append(keep, i), append(header, column)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"throughline/engine"
-	"throughline/internal/benchmark"
+	"throughline/internal/question"
 )
 
 // sentence is how authors of public tables say in words what is a column of runs. The first that
@@ -62,11 +62,23 @@ var (
 	gammaWords = regexp.MustCompile(`burstiness[ =]([0-9.]+)`)
 )
 
+// optionNames are the numbers that servers are told, by the names of all engines.
+var optionNames = func() (out []string) {
+	settings := []string{engine.MemorySetting}
+	for i := range engine.RunOptions {
+		settings = append(settings, engine.RunOptions[i].Setting)
+	}
+	for _, s := range settings {
+		out = append(append(out, s), engine.Aliases(s)...)
+	}
+	return out
+}()
+
 // told is a row with what its sentences say.
-func told(row benchmark.Row) benchmark.Row {
+func told(row question.Row) question.Row {
 	cells := map[string]string{}
 	for _, m := range optionWords.FindAllStringSubmatch(row.Cell("other_settings"), -1) {
-		if slices.Contains(benchmark.OptionNames(), m[1]) && row.Cell(m[1]) == "" {
+		if slices.Contains(optionNames, m[1]) && row.Cell(m[1]) == "" {
 			cells[m[1]] = m[2]
 		}
 	}
@@ -86,7 +98,7 @@ func told(row benchmark.Row) benchmark.Row {
 	if strings.Contains(row.Cell("arrival"), "open loop") && row.Cell("request_rate") != "" {
 		cells["concurrency"] = "" // whatever number of them was counted
 	}
-	return benchmark.Row{Cell: func(column string) string {
+	return question.Row{Cell: func(column string) string {
 		if text, ok := cells[column]; ok {
 			return text
 		}

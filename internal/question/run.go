@@ -154,10 +154,11 @@ var otherNames = map[string]func(string) string{
 	},
 }
 
-// formatName is a number format by any of its names; what is none stays as it is.
+// formatName is a number format by any of its names; what is none stays as it is. A short word may
+// mean another format on another chip, as fp4 does, and stays, too.
 func formatName(text string) string {
-	if slices.Contains(number.Words(), text) {
-		return text
+	if low := strings.ToLower(text); slices.Contains(number.Words(), low) {
+		return low
 	}
 	if found, ok := names.Format(text); ok {
 		return found.Name
@@ -191,7 +192,7 @@ func ModeOf(cell func(column string) string) Mode {
 	switch text := cell("mode"); {
 	case text != "":
 		return Mode(strings.ToLower(text))
-	case strings.EqualFold(cell("disagg"), "true"), cell("prefill-plan")+cell("decode-plan") != "":
+	case names.Yes(cell("disagg")), cell("prefill-plan")+cell("decode-plan") != "":
 		return Disaggregated
 	}
 	return Aggregated

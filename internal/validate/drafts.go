@@ -3,8 +3,8 @@ package validate
 import (
 	"strings"
 
-	"throughline/internal/benchmark"
 	"throughline/internal/names"
+	"throughline/internal/question"
 )
 
 // drafted is what a row of a table of serving runs says for a comparison with and without drafts.
@@ -14,8 +14,15 @@ type drafted struct {
 	tpot    float64 // as measured: the mean, else the median
 }
 
+// deployed are the columns that runs of one deployment and load share, except clients and drafts.
+var deployed = []string{
+	"model", "system", "engine", "weights", "cache", "mode", "isl", "osl", "length_spread", "gpus", "tp", "pp", "dp", "moe_tp", "ep",
+	"prefill_workers", "prefill_tp", "prefill_pp", "prefill_dp", "prefill_moe_tp", "prefill_ep",
+	"decode_workers", "decode_tp", "decode_pp", "decode_dp", "decode_moe_tp", "decode_ep",
+}
+
 // draftedIn reads a row whose drafts are said, if only that there are none.
-func draftedIn(r benchmark.Row, figures []servingFigure) drafted {
+func draftedIn(r question.Row, figures []servingFigure) drafted {
 	var tpot float64
 	for _, statistic := range []string{"mean", "p50"} {
 		for i := range figures {
@@ -28,7 +35,7 @@ func draftedIn(r benchmark.Row, figures []servingFigure) drafted {
 		return drafted{}
 	}
 	setting := []string{r.Get("concurrency"), r.Cell("lengths")}
-	for _, column := range benchmark.Deployed {
+	for _, column := range deployed {
 		setting = append(setting, r.Get(column))
 	}
 	drafts, _ := r.Drafts()

@@ -15,7 +15,6 @@ import (
 	"throughline/engine"
 	"throughline/estimate"
 	"throughline/hardware"
-	"throughline/internal/benchmark"
 	"throughline/internal/document"
 	"throughline/internal/point"
 	"throughline/internal/question"
@@ -124,7 +123,7 @@ type servingPredictor struct {
 	asked     question.Question
 	base      question.Question // of all rows: what they do not say themselves
 	said      map[string]string // the same by column
-	rows      *benchmark.Reader
+	rows      *question.RowReader
 	figures   []servingFigure // of the table
 	depth     Depth
 	estimator *point.Estimator
@@ -142,13 +141,13 @@ func newServingPredictor(ctx context.Context, q question.Question, t Trial) *ser
 			p.said[strings.ReplaceAll(s.Name, "-", "_")] = strings.TrimSpace(value)
 		}
 	}
-	p.rows = benchmark.NewReader(q)
+	p.rows = question.NewRowReader(q)
 	return p
 }
 
 // cells are those of a row, with what is said of all rows in place of those that are empty.
-func (p *servingPredictor) cells(cell func(string) string) benchmark.Row {
-	return benchmark.Row{Cell: func(column string) string {
+func (p *servingPredictor) cells(cell func(string) string) question.Row {
+	return question.Row{Cell: func(column string) string {
 		text, said := cell(column), p.said[column]
 		if text != "" || said == "" {
 			return text
@@ -213,7 +212,7 @@ func (p *servingPredictor) row(cell func(string) string) Row {
 }
 
 // loadOf is the load of a row in words.
-func loadOf(r benchmark.Row) string {
+func loadOf(r question.Row) string {
 	if clients := r.Get("concurrency"); clients != "" {
 		return clients + " clients"
 	}

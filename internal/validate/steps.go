@@ -12,7 +12,6 @@ import (
 
 	"throughline/engine"
 	"throughline/estimate"
-	"throughline/internal/benchmark"
 	"throughline/internal/document"
 	"throughline/internal/point"
 	"throughline/internal/question"
@@ -88,7 +87,7 @@ func stepTime(e *point.Estimator, base question.Question, get func(string) strin
 
 // stepQuestion is a row as a question about a bare step. The error holds all that is wrong with it.
 func stepQuestion(q question.Question, get func(string) string) (question.Question, error) {
-	cells := benchmark.Row{Cell: get}
+	cells := question.Row{Cell: get}
 	r := reader{get: get}
 	sequences, fresh := r.atLeastOne("sequences_per_rank"), r.atLeastOne("new_tokens_per_rank")
 	gpus, ep := r.atLeastOne("gpus"), r.atLeastOne("ep")

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"throughline/engine"
-	"throughline/internal/benchmark"
+	"throughline/estimate"
 	"throughline/internal/question"
 	"throughline/model"
 	"throughline/plan"
@@ -425,7 +425,7 @@ func (c *config) accept(length float64) {
 		return
 	}
 	var shares []string
-	for _, share := range benchmark.EqualShares(length, c.point.Drafts) {
+	for _, share := range estimate.EqualShares(length, c.point.Drafts) {
 		shares = append(shares, strconv.FormatFloat(share, 'g', -1, 64))
 	}
 	c.point.Acceptance = strings.Join(shares, ",")

@@ -1,4 +1,4 @@
-package benchmark
+package question
 
 import (
 	"encoding/csv"
@@ -10,7 +10,6 @@ import (
 
 	"throughline/estimate"
 	"throughline/internal/names"
-	"throughline/internal/question"
 	"throughline/workload"
 )
 
@@ -21,7 +20,7 @@ func cellsOf(t *testing.T, table string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewReader(question.Default()).Cells(Row{names.Header(lines[0]).Of(lines[1])}, true)
+	return NewRowReader(Default()).Cells(Row{names.Header(lines[0]).Of(lines[1])}, true)
 }
 
 // rowOf is a row of these cells, by any names of their columns.
@@ -47,7 +46,7 @@ func TestMeasuredLengths(t *testing.T) {
 		{"dataset random; lengths uniform 1..nominal; means in=1741 out=760", "760", "uniform:0", 3482, 1520}, // and here what they are drawn up to
 	} {
 		cells := map[string]string{"length_spread": c.words, "measured_output_len_mean": c.mean}
-		b, n := rowOf(cells).benchmark(workload.Lengths{Input: 3500, Output: 1500}, 8)
+		b, n := rowOf(cells).protocol(workload.Lengths{Input: 3500, Output: 1500}, 8)
 		if b.Spread != c.want || n.Input != c.input || n.Output != c.output {
 			t.Errorf("%+v: lengths %s of %d + %d", c, b.Spread, n.Input, n.Output)
 		}
@@ -85,7 +84,7 @@ func TestRangeRatios(t *testing.T) {
 		"dataset random": "uniform:0", "fixed": "fixed",
 	} {
 		r := Row{func(column string) string { return map[string]string{"length_spread": words}[column] }}
-		if b, _ := r.benchmark(workload.Lengths{Input: 100, Output: 10}, 4); b == nil || b.Spread != want {
+		if b, _ := r.protocol(workload.Lengths{Input: 100, Output: 10}, 4); b == nil || b.Spread != want {
 			t.Errorf("%s: %+v, want %s", words, b, want)
 		}
 	}
@@ -118,5 +117,46 @@ func TestCountedLengths(t *testing.T) {
 		"meta-llama/Llama-3.1-405B-FP8,h100,vllm,4,,ShareGPT mean 215,ShareGPT,8,8,ShareGPT,50,2,\n")
 	if r["isl"] != "215" || r["osl"] != "200" || r["lengths"] != "sharegpt" {
 		t.Errorf("%v", r)
+	}
+}
+
+// TestOfflineRows: rows of MLPerf say a model, GPUs and rates; its dataset has the lengths, its submissions the servers, and all of
+// them are full. Outputs are tokens over requests: 12994.25 · 8 / 380.336 = 273.3.
+func TestOfflineRows(t *testing.T) {
+	mlperf := map[string]string{"source": "MLPerf Inference v6.0 (closed)", "length_spread": "MLPerf dataset", "arrival": "all at once", "request_rate": "inf"}
+	for _, c := range []struct {
+		row, want map[string]string
+	}{
+		{
+			map[string]string{"model": "llama2-70b-99", "system": "b200", "num_gpus": "8", "framework": "trtllm", "precision": "fp4", "output_tput_per_gpu": "12994.25", "req_per_s": "380.336"},
+			map[string]string{
+				"model": "Llama-2-70B", "isl": "222", "osl": "273", "tp": "1", "pp": "", "concurrency": "16384", "max_batch_size": "2048", "max_num_tokens": "3584",
+				"cache": "fp8", "enable_chunked_prefill": "1", "requests_per_client": "0",
+			},
+		},
+		{ // two stages: four servers
+			map[string]string{"model": "llama2-70b-99.9", "system": "h100", "num_gpus": "8", "framework": "trtllm", "precision": "fp8"},
+			map[string]string{"isl": "222", "osl": "294", "tp": "1", "pp": "2", "concurrency": "8192"},
+		},
+		{ // an engine that the row does not say
+			map[string]string{"model": "llama2-70b-99", "system": "mi325x", "num_gpus": "8", "precision": "fp8"},
+			map[string]string{"engine": "vllm", "tp": "1", "concurrency": "21600", "enable_chunked_prefill": ""},
+		},
+		{ // a burst of so many prompts
+			map[string]string{"source": "other", "model": "Llama-3.1-8B", "system": "h200", "num_gpus": "1", "tp": "1", "framework": "vllm", "isl": "1024", "osl": "128", "request_rate": "inf", "num_prompts": "500", "length_spread": "fixed"},
+			map[string]string{"concurrency": "500", "requests_per_client": "1"},
+		},
+	} {
+		cells := map[string]string{}
+		if c.row["source"] == "" {
+			maps.Copy(cells, mlperf)
+		}
+		maps.Copy(cells, c.row)
+		cells = NewRowReader(Default()).Cells(rowOf(cells).Completed(), true)
+		for column, want := range c.want {
+			if got := cells[column]; got != want {
+				t.Errorf("%s on %s: %s is %q, want %q", c.row["model"], c.row["system"], column, got, want)
+			}
+		}
 	}
 }

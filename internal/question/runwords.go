@@ -1,4 +1,4 @@
-package benchmark
+package question
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 
 	"throughline/estimate"
 	"throughline/internal/names"
-	"throughline/internal/question"
+	"throughline/internal/protocol"
 	"throughline/internal/runs"
 	"throughline/number"
 	"throughline/workload"
@@ -39,7 +39,7 @@ var derived = map[string]func(Row) string{
 	"system":          func(r Row) string { return cmp.Or(r.system().Name, withoutNote(r.Cell("system"))) },
 	"engine":          func(r Row) string { name, _ := r.engine(); return name },
 	"weights":         Row.precision,
-	"cache":           func(r Row) string { return format(r.Cell("cache")) },
+	"cache":           func(r Row) string { return formatName(r.Cell("cache")) },
 	"instances":       func(r Row) string { return cmp.Or(r.Cell("instances"), "1") },
 	"isl":             func(r Row) string { return wholeMean(names.Number(r.Cell("isl"))) },
 	"osl":             Row.output,
@@ -47,13 +47,7 @@ var derived = map[string]func(Row) string{
 	"gpus":            Row.gpus,
 	"prefill_workers": func(r Row) string { return withoutNote(r.Cell("prefill_workers")) },
 	"decode_workers":  func(r Row) string { return withoutNote(r.Cell("decode_workers")) },
-	"mode": func(r Row) string {
-		mode := question.Aggregated
-		if names.Yes(r.Cell("disagg")) {
-			mode = question.Disaggregated
-		}
-		return cmp.Or(r.Cell("mode"), string(mode))
-	},
+	"mode":            func(r Row) string { return string(ModeOf(r.Cell)) },
 }
 
 // clients are those that wait for their answers. All prompts at once are as many clients with one
@@ -152,27 +146,15 @@ func (r Row) outputs() string {
 	return ""
 }
 
-// format is a number format by any of its names; what is none stays as it is. A short word may mean
-// another format on another chip, as fp4 does, and stays, too.
-func format(text string) string {
-	if low := strings.ToLower(text); slices.Contains(number.Words(), low) {
-		return low
-	}
-	if f, ok := names.Format(text); ok {
-		return f.Name
-	}
-	return text
-}
-
 // precision is the weight format: the table's first one, or the one in brackets behind the model.
 func (r Row) precision() string {
 	if text := r.Cell("weights"); text != "" {
-		return format(text)
+		return formatName(text)
 	}
 	// 16 bits is only the compute format of smaller checkpoints: Kimi-K2.5, which is int4, is
 	// called "Kimi-K2.5 (BF16)".
 	if m := note.FindStringSubmatch(r.Cell("model")); m != nil {
-		if f, ok := number.Find(format(m[2])); ok && f.Bytes < 2 {
+		if f, ok := number.Find(formatName(m[2])); ok && f.Bytes < 2 {
 			return f.Name
 		}
 	}
@@ -186,7 +168,7 @@ func (r Row) Weights() string {
 	if short == "fp8" && (r.Cell("gemm_quant_mode") == fp8Blocks || r.Cell("moe_quant_mode") == fp8Blocks) {
 		return fp8Blocks
 	}
-	return checkpointOf(r.Cell("model"), short)
+	return cmp.Or(protocol.Checkpoint(map[string]string{"model": r.Cell("model"), "weights": short})["weights"], short)
 }
 
 const fp8Blocks = "fp8_block"
@@ -267,24 +249,21 @@ func (r Row) Drafts() (bool, error) {
 	return true, nil
 }
 
-// draftOptions are the names that engines have for the tokens that are drafted in each step.
-var draftOptions = []string{"speculative-num-steps", "num_speculative_tokens", "num_nextn_predict_layers"}
-
-// usualDrafts are those of scripts that are not known: most of the known ones draft 3.
+// usualDrafts are those of servers of which nothing is known: most of the known ones draft 3.
 const usualDrafts = 3
 
-// drafts is the tokens drafted per step, from the row or its benchmark's script. SGLang counts the
-// token before them as a draft token too, but where there is one it is drafted.
-func (f *facts) drafts(r Row, options map[string]string) (int, error) {
+// drafts is the tokens drafted per step, from the row or from what its server was told. SGLang
+// counts the token before them as a draft token too, but where there is one it is drafted.
+func (r Row) drafts(engine, told string) (int, error) {
 	if text := r.Cell("drafts"); text != "" {
-		return wholeNumber("drafts", text)
+		return wholeCell("drafts", text)
 	}
-	if !f.drafting {
+	if drafting, _ := r.Drafts(); !drafting {
 		return 0, nil
 	}
 	if text := r.Cell("spec_tokens"); text != "" {
-		n, err := wholeNumber("spec_tokens", text)
-		if f.engine == "sglang" && n > 1 {
+		n, err := wholeCell("spec_tokens", text)
+		if engine == "sglang" && n > 1 {
 			n--
 		}
 		if err == nil && n < 1 {
@@ -292,15 +271,13 @@ func (f *facts) drafts(r Row, options map[string]string) (int, error) {
 		}
 		return n, err
 	}
-	for _, name := range draftOptions {
-		if n, err := strconv.Atoi(options[name]); err == nil {
-			return n, nil
-		}
+	if n, err := strconv.Atoi(told); err == nil {
+		return n, nil
 	}
 	return usualDrafts, nil
 }
 
-func wholeNumber(column, text string) (int, error) {
+func wholeCell(column, text string) (int, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || v != float64(int(v)) || v < 0 || v > 1e9 {
 		return 0, fmt.Errorf("%s: %q is not a whole number", column, text)
@@ -308,38 +285,32 @@ func wholeNumber(column, text string) (int, error) {
 	return int(v), nil
 }
 
-// facts are what the scripts of a benchmark are chosen by.
-func (r Row) facts(l *question.Loaded, n workload.Lengths, clients int) facts {
+// facts are the cells that the rules of protocols ask for.
+func (r Row) facts(l *Loaded, n workload.Lengths, clients int) map[string]string {
 	count := func(column string) int { v, _ := strconv.Atoi(r.Get(column)); return v }
-	f := facts{model: l.Shape.Name, system: l.Decode.Name, weights: l.Precision.Name, mode: r.Get("mode"), lengths: n, clients: clients, day: r.Cell("date")}
-	name, version := r.engine()
-	f.engine, _, _ = strings.Cut(name, "@")
-	f.version = version
-	pool := ""
-	if f.mode == string(question.Disaggregated) {
-		pool = "decode_"
+	name, _ := r.engine()
+	name, _, _ = strings.Cut(name, "@")
+	drafting, _ := r.Drafts()
+	out := map[string]string{
+		"model": l.Shape.Name, "system": l.Decode.Name, "weights": l.Precision.Name, "mode": r.Get("mode"), "engine": name, "date": r.Cell("date"),
+		"isl": strconv.Itoa(n.Input), "osl": strconv.Itoa(n.Output), "concurrency": strconv.Itoa(clients), "drafts": "no",
+		"version": r.Cell("version"), "benchmark": r.Cell("benchmark"),
 	}
-	f.dp = count(pool+"dp") > 1
-	f.tp = max(1, count(pool+"tp")) * max(1, count(pool+"dp"))
-	f.drafting, _ = r.Drafts()
-	pools := func(of string) servers {
-		tp, dp := max(1, count(of+"tp")), max(1, count(of+"dp"))
-		return servers{count(of + "workers"), tp * dp, dp > 1}
+	if drafting {
+		out["drafts"] = "yes"
 	}
-	if pool != "" {
-		f.prefill, f.decode = pools("prefill_"), pools("decode_")
+	for _, pool := range []string{"", "prefill_", "decode_"} {
+		tp, dp := max(1, count(pool+"tp")), max(1, count(pool+"dp"))
+		out[pool+"workers"], out[pool+"ranks"], out[pool+"attention"] = r.Get(pool+"workers"), strconv.Itoa(tp*dp), "tp"
+		if dp > 1 {
+			out[pool+"attention"] = "dp"
+		}
 	}
-	return f
+	if out["mode"] == string(Disaggregated) {
+		out["ranks"], out["attention"] = out["decode_ranks"], out["decode_attention"]
+	}
+	return out
 }
-
-// ratioOption of sglang.bench_serving is the shortest drawn length as a share of the nominal one.
-const ratioOption = "random-range-ratio"
-
-// tokensOption is the prompt length in server tokens, where the client counts differently.
-const tokensOption = "prompt-tokens"
-
-// acceptOption is the option by which SGLang accepts so many tokens of a step, whatever is drafted.
-const acceptOption = "SGLANG_SIMULATE_ACC_LEN"
 
 // acceptance is the share of drafts accepted at each position. A given accept length yields equal
 // shares; otherwise the known shares apply, with the last one repeated.
@@ -349,26 +320,13 @@ func (r Row) acceptance(known []float64, drafts int, told string) ([]float64, er
 		if err != nil || !(length >= 1 && length <= float64(drafts+1)) {
 			return nil, fmt.Errorf("accept length %s: a step with %d drafts has 1 to %d tokens", told, drafts, drafts+1)
 		}
-		return EqualShares(length, drafts), nil
+		return estimate.EqualShares(length, drafts), nil
 	}
 	known = slices.Clone(known)
 	for len(known) > 0 && len(known) < drafts {
 		known = append(known, known[len(known)-1])
 	}
 	return known, nil
-}
-
-// EqualShares are the shares of drafts, all alike, with which a step has this many tokens.
-func EqualShares(length float64, drafts int) []float64 {
-	low, high := 0.0, 1.0
-	for range 50 {
-		if mid := (low + high) / 2; estimate.TokensPerStep(slices.Repeat([]float64{mid}, drafts), drafts) < length {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	return slices.Repeat([]float64{low}, drafts)
 }
 
 // refuse says why a row cannot be predicted at all.
@@ -391,37 +349,38 @@ func finite(rate string) bool {
 // fixedShare is the share of the longest output that the mean of outputs has which do not vary.
 const fixedShare = 0.99
 
-// benchmark is how a run was made, as far as its row says it; nil where it says nothing.
-func (r Row) benchmark(n workload.Lengths, clients int) (*benchmark, workload.Lengths) {
+// protocol is how a run was made, as far as its row says it, and its lengths; nil where it says
+// nothing.
+func (r Row) protocol(n workload.Lengths, clients int) (*protocol.Protocol, workload.Lengths) {
 	words := r.Cell("length_spread")
-	b := stated
-	b.worded = true
+	p := protocol.Stated
 	if spread := r.Cell("lengths"); spread != "" {
-		b.Spread = spread
-		b.Requests = r.requests(clients)
-		return &b, n
+		p.Spread, p.Requests = spread, r.requests(clients)
+		return &p, n
 	}
 	if words == "" {
 		return nil, n
 	}
 	if spread, means, ok := names.Lengths(words); ok {
-		b.Spread = spread
-		if mean, err := strconv.ParseFloat(r.Cell("measured_output_mean"), 64); err == nil && means == nil && b.Spread == "uniform:0" && mean > fixedShare*float64(n.Output) {
-			b.Spread = "fixed" // whatever the words are
+		p.Spread = spread
+		if mean, err := strconv.ParseFloat(r.Cell("measured_output_mean"), 64); err == nil && means == nil && spread == "uniform:0" && mean > fixedShare*float64(n.Output) {
+			p.Spread = "fixed" // whatever the words are
 		}
 		if means != nil {
 			n.Input, _ = strconv.Atoi(wholeMean(means[0]))
 			n.Output, _ = strconv.Atoi(wholeMean(means[1]))
-			if b.Spread == "uniform:0" {
+			if spread == "uniform:0" {
 				n.Input, n.Output = 2*n.Input, 2*n.Output
 			}
 		}
-		if named := benchmarkNamed(r.Cell("benchmark")); named != nil && (named.Spread == "" || named.Spread == b.Spread) {
-			b.Scripts, b.Recipes, b.Acceptance, b.Requests, b.Again = named.Scripts, named.Recipes, named.Acceptance, named.Requests, named.Again
+		if named := protocol.Named(r.Cell("benchmark")); named != nil && (named.Spread == "" || named.Spread == p.Spread) {
+			spread := p.Spread
+			p = *named
+			p.Spread = spread
 		}
 	}
-	b.Requests = cmp.Or(r.requests(clients), b.Requests)
-	return &b, n
+	p.Requests = cmp.Or(r.requests(clients), p.Requests)
+	return &p, n
 }
 
 // perClient is how tables say that each client sends so many requests.
@@ -438,4 +397,25 @@ func (r Row) requests(clients int) float64 {
 		return max(total, float64(clients)) / float64(clients)
 	}
 	return 0
+}
+
+// Completed is a row with the model and lengths of its benchmark's dataset where it has none.
+func (r Row) Completed() Row {
+	p := protocol.Named(r.Cell("benchmark"))
+	if p == nil {
+		return r
+	}
+	data := p.Dataset(map[string]string{"printed": r.Cell("model")})
+	return Row{func(column string) string {
+		text := r.Cell(column)
+		switch {
+		case data[column] == "":
+			return text
+		case column == "model":
+			return data[column]
+		case column == "osl":
+			text = cmp.Or(text, r.outputs())
+		}
+		return cmp.Or(text, data[column])
+	}}
 }
