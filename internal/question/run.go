@@ -52,7 +52,7 @@ var ofRuns = []Setting{
 		Doc: "shares of drafts that are accepted, by position", Ref: func(q *Question) any { return &q.Acceptance }},
 	{Name: "unstated", For: Runs,
 		Doc: "the launch settings of the servers are not known", Ref: func(q *Question) any { return &q.Unstated }},
-	{Name: engine.ProductsOption, For: Runs, Choices: engine.ProductNames(), Open: true,
+	{Name: engine.ProductsOption, For: Runs, Choices: engine.ProductNames(),
 		Doc: "kernels of products of blocks", Ref: func(q *Question) any { return &q.Traffic.Products }},
 	{Name: "moe-a2a-backend", For: Runs, Choices: engine.Exchanges,
 		Doc: "how tokens come to their experts", Ref: func(q *Question) any { return &q.Traffic.Exchange }},
