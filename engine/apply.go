@@ -201,12 +201,25 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		SparsePrompts:   s.SparsePrompts,
 		SparseApart:     s.SparseApart,
 		SharedBeside:    beside,
+		ExpertTile:      s.expertTile(&u, p.System),
 		LinearInputs:    s.LinearInputs,
 		WideRouter:      s.WideRouter,
 		FusedQuantise:   s.fuses(&d.Precision) && !d.Model.Hyper(), // hyper-connections write 16 bits
 		HostEmbedding:   s.HostEmbedding,
 		LightLast:       s.PipelineRest == "before the last",
 	}
+}
+
+// expertTile is the rows of the tiles that experts fill, used or not; 0: there are none.
+func (s *Scheduling) expertTile(u *unit, sys *hardware.System) int {
+	padded, kind := s.PaddedExperts, u.kindOfWeights()
+	if padded == nil || kind == nil || kind.name != "fp8_block" || sys == nil || sys.Generation != "Hopper" && sys.Generation != "Blackwell" {
+		return 0
+	}
+	if padded.BelowTP > 0 && u.etp >= padded.BelowTP {
+		return 0
+	}
+	return padded.Rows
 }
 
 // staged is the bytes of all-reduces through a buffer.

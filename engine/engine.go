@@ -121,6 +121,8 @@ type Scheduling struct {
 	// SharedAmong is the routed experts of models with latent attention and one shared expert whose
 	// shared one runs among the routed; 0: it does in none, where it runs beside.
 	SharedAmong int `json:"shared_among" range:"[0,1e9]"`
+	// PaddedExperts in FP8 of blocks multiply whole tiles of rows, however few tokens there are.
+	PaddedExperts *PaddedExperts `json:"padded_experts"`
 	// LinearInputs is in how many products gated delta attention makes its inputs; 0: one.
 	LinearInputs int `json:"linear_inputs" range:"[0,4]"`
 	// WideRouter: routers multiply in 32 bits where the model requires it.
@@ -171,6 +173,13 @@ type Scheduling struct {
 	Sources map[string]string `json:"sources" required:"true"`
 	// Chosen are the numbers chosen with the runs in view that predictions are judged by.
 	Chosen map[string]document.Chosen `json:"chosen"`
+}
+
+// PaddedExperts are products over a buffer with room for a tile that is nearly empty for every
+// expert of a processor, all of which is multiplied.
+type PaddedExperts struct {
+	Rows    int `json:"rows" required:"true" range:"[1,65536]"` // of a tile
+	BelowTP int `json:"below_tp" range:"[0,100000]"`            // in servers that split experts over fewer ranks; 0: over any number
 }
 
 // StagedAllReduce is all-reduces of more than Over and at most UpTo bytes on chips of a generation.

@@ -116,7 +116,7 @@ func TestSmallChips(t *testing.T) {
 // TestNearest: a version has the facts of the first known one that is not before it, which a note says.
 func TestNearest(t *testing.T) {
 	for name, want := range map[string]string{
-		"vllm@0.5.4": "0.5", "vllm@0.6": "0.9.1", "vllm@0.9.2": "0.9", "vllm@0.10.2": "0.10", "vllm@v0.11.0": "0.11.0", "vllm@0.11.2": "0.13", "vllm@0.14.0rc3": "0.16", "vllm@0.18": "0.20", "vllm@0.25.1": "",
+		"vllm@0.5.4": "0.5", "vllm@0.6": "0.9.1", "vllm@0.9.2": "0.9", "vllm@0.10.2": "0.10", "vllm@v0.11.0": "0.11.0", "vllm@0.11.2": "0.12", "vllm@0.13": "0.13", "vllm@0.14.0rc3": "0.16", "vllm@0.18": "0.20", "vllm@0.25.1": "",
 		"sglang@0.4.3": "0.4.6", "sglang@0.4.7": "0.4.8", "sglang@0.4.9": "0.4", "sglang@0.5.3": "0.5.5", "sglang@0.5.7": "0.5.8", "sglang@0.5.9": "0.5.9", "sglang@0.5.10.post1": "0.5.10", "sglang@0.5.15": "", "trtllm@1.2": "",
 	} {
 		of, version, _ := strings.Cut(name, "@")
@@ -150,6 +150,41 @@ func TestDefaultProducts(t *testing.T) {
 			if got := find(t, name).Apply(d).Precision.BlockKernels.N; got != of {
 				t.Errorf("%s on %s: products of %g", name, chip, got)
 			}
+		}
+	}
+}
+
+// TestPaddedExperts: vLLM 0.11.1 to 0.12 multiplies tiles of 128 rows in FP8 of blocks on Hopper and Blackwell, over fewer than 8 ranks.
+func TestPaddedExperts(t *testing.T) {
+	for _, c := range []struct {
+		engine, chip, weights string
+		blocks                bool
+		ranks, want           int
+	}{
+		{"vllm@0.12", "H200", "fp8", true, 4, 128}, {"vllm@0.11.2", "B200", "fp8", true, 1, 128}, {"vllm@0.12", "H200", "fp8", true, 8, 0},
+		{"vllm@0.12", "H200", "fp8", false, 4, 0}, {"vllm@0.12", "H200", "bf16", false, 4, 0}, {"vllm@0.12", "A100_SXM", "fp8", true, 4, 0},
+		{"vllm@0.11.0", "H200", "fp8", true, 4, 0}, {"vllm@0.13", "H200", "fp8", true, 4, 0}, {"vllm", "H200", "fp8", true, 4, 0}, {"sglang", "H200", "fp8", true, 4, 0},
+	} {
+		d := exchanging(1, 8)
+		d.Pools[0].System = builtin.System(t, c.chip)
+		d.Pools[0].Plan.Attention.TP, d.Pools[0].Plan.Experts = c.ranks, plan.ExpertSplit{EP: 1, TP: c.ranks, DP: 1}
+		d.Precision.Name = c.weights
+		if c.blocks {
+			d.Precision.Weight += 4. / (128 * 128)
+		}
+		if got := find(t, c.engine).Apply(d).Pools[0].Plan.ExpertTile; got != c.want {
+			t.Errorf("%+v: tiles of %d rows", c, got)
+		}
+	}
+}
+
+// TestLogits: what choosing next tokens takes per logit: FlashInfer's sampler in the images of vLLM 0.11.0, sorting elsewhere before 0.17.
+func TestLogits(t *testing.T) {
+	for name, want := range map[[2]string]float64{{"vllm@0.11.0", "H100_SXM"}: 14, {"vllm@0.11.0", "MI300X"}: 41, {"vllm@0.11.1", "H100_SXM"}: 41, {"vllm", "H100_SXM"}: 8} {
+		d := exchanging(1, 8)
+		d.Pools[0].System = builtin.System(t, name[1])
+		if got := find(t, name[0]).Apply(d).Engine.Memory.LogitBytes; got != want {
+			t.Errorf("%v: %g bytes", name, got)
 		}
 	}
 }

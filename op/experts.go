@@ -40,6 +40,7 @@ func (s *stage) experts() {
 	x := expertProduct{resident: s.resident(), tokens: tokens}
 	read, most := s.read(x.resident, group)
 	x.read, x.rows = most, mean/read
+	s.fillTiles(&x, group)
 
 	normed := s.cardTokens
 	if p.Gathered {
@@ -92,7 +93,7 @@ func (s *stage) narrowTokens(hidden float64) *[KindCount]Info {
 	if s.sparseApart() {
 		s.quantiser(QuantiseTokens, s.tokens*hidden)
 	}
-	if !s.exchanges() {
+	if !s.exchanges() && s.plan.ExpertTile == 0 {
 		return &kinds
 	}
 	if o := s.quantise(QuantiseTokens, s.cardTokens*hidden); o != nil && s.phase == Decode {
@@ -118,13 +119,13 @@ func (s *stage) expertBlock(x expertProduct, tokens, hidden, width float64) {
 	if s.model.MLP == model.Gated {
 		s.expertLinear(ExpertGateUp, x, hidden, 2*width)
 		s.list.last().Gated = true
-		s.activate(ExpertActivation, tokens*width, siluFlops)
-		s.unary(ExpertGateMultiply, tokens*width, 1)
+		s.activate(ExpertActivation, x.tokens*width, siluFlops)
+		s.unary(ExpertGateMultiply, x.tokens*width, 1)
 	} else {
 		s.expertLinear(ExpertUp, x, hidden, width)
-		s.activate(ExpertActivation, tokens*width, geluFlops)
+		s.activate(ExpertActivation, x.tokens*width, geluFlops)
 	}
-	s.quantise(ExpertQuantise, tokens*width)
+	s.quantise(ExpertQuantise, x.tokens*width)
 	s.transposeScales(width)
 	s.expertLinear(ExpertDown, x, width, hidden)
 }
@@ -438,6 +439,19 @@ func (s *stage) resident() float64 {
 
 // expertProduct is a product with resident experts, of which some are read, each with mean rows.
 type expertProduct struct{ resident, read, rows, tokens float64 }
+
+// fillTiles makes the products those of a buffer that has room for all choices of all tokens and for
+// a tile of every expert less one row, in whole tiles (vllm/model_executor/layers/fused_moe/
+// deep_gemm_utils.py, compute_aligned_M), of which each is multiplied.
+func (s *stage) fillTiles(x *expertProduct, group float64) {
+	tile := float64(s.plan.ExpertTile)
+	if tile == 0 || s.sizes {
+		return
+	}
+	choices := group * float64(s.plan.Experts.EP) * float64(s.model.Experts.TopK)
+	x.tokens = math.Ceil((choices+x.resident*(tile-1))/tile) * tile
+	x.rows = x.tokens / x.read // those of no token are of one expert, which is read once
+}
 
 // expertLinear multiplies tokens by the matrices of the experts.
 func (s *stage) expertLinear(k Kind, x expertProduct, in, out float64) {
