@@ -440,9 +440,9 @@ func (s *stage) resident() float64 {
 // expertProduct is a product with resident experts, of which some are read, each with mean rows.
 type expertProduct struct{ resident, read, rows, tokens float64 }
 
-// fillTiles makes the products those of a buffer that has room for all choices of all tokens and for
-// a tile of every expert less one row, in whole tiles (vllm/model_executor/layers/fused_moe/
-// deep_gemm_utils.py, compute_aligned_M), of which each is multiplied.
+// fillTiles makes the products those of a whole buffer: with a row for every choice of every token
+// and a tile less one row for every expert, in whole tiles (compute_aligned_M of
+// vllm/model_executor/layers/fused_moe/deep_gemm_utils.py).
 func (s *stage) fillTiles(x *expertProduct, group float64) {
 	tile := float64(s.plan.ExpertTile)
 	if tile == 0 || s.sizes {
@@ -450,7 +450,7 @@ func (s *stage) fillTiles(x *expertProduct, group float64) {
 	}
 	choices := group * float64(s.plan.Experts.EP) * float64(s.model.Experts.TopK)
 	x.tokens = math.Ceil((choices+x.resident*(tile-1))/tile) * tile
-	x.rows = x.tokens / x.read // those of no token are of one expert, which is read once
+	x.rows = x.tokens / x.read // rows without a token are one expert's, which is read once
 }
 
 // expertLinear multiplies tokens by the matrices of the experts.

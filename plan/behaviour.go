@@ -59,8 +59,8 @@ type Behaviour struct {
 	// SharedBeside is the most tokens of a step whose shared experts run beside the routed ones
 	// rather than behind them. 0: as routed ones that all tokens visit.
 	SharedBeside int
-	// ExpertTile is the rows of the tiles in which experts are multiplied, one for each of a processor
-	// and one for every so many tokens, however few bring them; 0: the rows that tokens bring.
+	// ExpertTile is the rows that every expert of a processor has in its products at least, with or
+	// without tokens; 0: those that tokens bring.
 	ExpertTile int
 	// LinearInputs is in how many products gated delta attention makes its inputs: 2: those of the
 	// gates of heads apart; 4: these one by one, and the output gate apart. 0: one product.
