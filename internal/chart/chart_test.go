@@ -317,3 +317,63 @@ func TestLabelsOffLines(t *testing.T) {
 		}
 	}
 }
+
+// boxOf finds a text in a drawing.
+func boxOf(t *testing.T, s *Scene, text string) box {
+	t.Helper()
+	for i := range s.Marks {
+		if s.Marks[i].Text == text {
+			return s.Marks[i].bounds()
+		}
+	}
+	t.Fatalf("%q is not in the drawing", text)
+	return box{}
+}
+
+// TestLabelsKeepOffRules: where there is room elsewhere, no line of a limit runs through the name of a dot or a bar.
+func TestLabelsKeepOffRules(t *testing.T) {
+	rule := []Rule{{X: At(50), Paint: Red, Dash: true}}
+	dots := &Chart{Title: "dots", Panels: []Panel{{Weight: 1, X: Axis{Low: At(0), High: At(100)}, Y: Axis{Low: At(0), High: At(10)}, Rules: rule,
+		Dots: []Dots{{Points: []Dot{{XY: XY{48, 5}, Label: "a name that is long"}}}}}}}
+	bars := &Chart{Title: "bars", Panels: []Panel{{Weight: 1, X: Axis{Low: At(0), High: At(100)}, Y: Axis{Bands: []string{"lane"}}, Rules: rule,
+		Bars: []Bar{{From: 47, To: 49, Inside: "a name that is long"}}}}}
+	for _, c := range []*Chart{dots, bars} {
+		s := c.Draw(600, 300, "")
+		at := boxOf(t, s, "a name that is long")
+		x := boxOfRule(t, s)
+		if at.x0 <= x && x <= at.x1 {
+			t.Errorf("%s: a rule at %.1f runs through a name from %.1f to %.1f", c.Title, x, at.x0, at.x1)
+		}
+	}
+}
+
+func boxOfRule(t *testing.T, s *Scene) float64 {
+	t.Helper()
+	for i := range s.Marks {
+		if strings.HasPrefix(s.Marks[i].ID, "rule") && s.Marks[i].Shape == path {
+			return s.Marks[i].Lines[0][0].X
+		}
+	}
+	t.Fatal("no rule is in the drawing")
+	return 0
+}
+
+// TestLabelsAreOfTheirDot: the name of a dot does not begin or end at another one, as if it were its name.
+func TestLabelsAreOfTheirDot(t *testing.T) {
+	c := &Chart{Title: "dots", Panels: []Panel{{Weight: 1, X: Axis{Low: At(0), High: At(100)}, Y: Axis{Low: At(0), High: At(10)},
+		Dots: []Dots{{Points: []Dot{{XY: XY{50, 5}, Label: "named"}, {XY: XY{60.3, 5}}}}}}}}
+	s := c.Draw(600, 300, "")
+	at, size := boxOf(t, s, "named"), 0
+	for i := range s.Marks {
+		if !strings.HasPrefix(s.Marks[i].ID, "dot") || s.Marks[i].Shape != specks {
+			continue
+		}
+		b := s.Marks[i].bounds()
+		if size++; size == 2 && b.y0 < at.y1 && b.y1 > at.y0 && b.x0-at.x1 < beside && at.x0-b.x1 < beside {
+			t.Errorf("the name at %.1f to %.1f is beside the other dot at %.1f", at.x0, at.x1, b.x0)
+		}
+	}
+	if size != 2 {
+		t.Fatalf("%d dots", size)
+	}
+}

@@ -145,8 +145,16 @@ var directions = []struct {
 // rings are the distances at which a label is tried; from the second on a thin line leads to it.
 var rings = []float64{4, 14, 26, 40, 56, 74}
 
-// dotLabel writes the label of a dot where there is room near it.
+// dotLabel writes the label of a dot where there is room near it, across a rule only where there is
+// no other.
 func (d *drawing) dotLabel(p *plot, q *placed, avoid []placed) {
+	rules := p.ruled()
+	if !d.dotLabelClear(p, q, avoid, rules) && len(rules) > 0 {
+		d.dotLabelClear(p, q, avoid, nil)
+	}
+}
+
+func (d *drawing) dotLabelClear(p *plot, q *placed, avoid []placed, rules [][2]XY) bool {
 	size := labelSize - 0.5
 	for ring, distance := range rings {
 		for _, dir := range directions {
@@ -160,20 +168,34 @@ func (d *drawing) dotLabel(p *plot, q *placed, avoid []placed) {
 				l.y = end.Y + ascent*size
 			}
 			b, ok := d.free(&l, p.area)
-			if !ok || covers(b, avoid) || p.onLine(b) {
+			if !ok || covers(b, avoid) || q.besideOther(b, avoid) || p.onLine(b.wider(clearance)) || across(rules, b) {
 				continue
 			}
 			if ring > 0 {
-				if slices.ContainsFunc(d.taken, func(t box) bool { return crossesBox(q.at, end, t) }) {
+				if slices.ContainsFunc(d.taken, func(t box) bool { return crossesBox(q.at, end, t.wider(clearance)) }) {
 					continue
 				}
 				d.stroke("leader", Muted, 0.8, false, []XY{q.at, end})
 				p.segments = append(p.segments, [2]XY{q.at, end})
 			}
 			d.write(&l, b)
-			return
+			return true
 		}
 	}
+	return false
+}
+
+// clearance is the space between a text and a line that runs past its ends.
+const clearance = 2.0
+
+// wider is a box with more room at its sides.
+func (b box) wider(by float64) box { return box{b.x0 - by, b.y0, b.x1 + by, b.y1} }
+
+// besideOther reports whether a label stands where that of another dot would.
+func (q *placed) besideOther(b box, dots []placed) bool {
+	return slices.ContainsFunc(dots, func(o placed) bool {
+		return o.at != q.at && b.wider(beside).overlaps(box{o.at.X - o.r, o.at.Y - 1, o.at.X + o.r, o.at.Y + 1})
+	})
 }
 
 // widest is how far a form reaches from its middle, in units of its size.
@@ -204,12 +226,27 @@ func (p *plot) onLine(b box) bool {
 			}
 		}
 	}
-	for _, s := range p.segments {
-		if crossesBox(s[0], s[1], b) {
-			return true
+	return across(p.segments, b)
+}
+
+// ruled returns the rules of a panel as segments.
+func (p *plot) ruled() (out [][2]XY) {
+	for i := range p.Rules {
+		switch r := &p.Rules[i]; {
+		case p.holdsX(r):
+			x := p.x.at(*r.X)
+			out = append(out, [2]XY{{x, p.area.y0}, {x, p.area.y1}})
+		case p.holdsY(r):
+			y := p.y.at(*r.Y)
+			out = append(out, [2]XY{{p.area.x0, y}, {p.area.x1, y}})
 		}
 	}
-	return false
+	return out
+}
+
+// across reports whether a segment passes through a box.
+func across(segments [][2]XY, b box) bool {
+	return slices.ContainsFunc(segments, func(s [2]XY) bool { return crossesBox(s[0], s[1], b) })
 }
 
 // crossesBox reports whether a segment passes through a box (Liang and Barsky's clipping).

@@ -117,12 +117,20 @@ func (d *drawing) inside(p *plot, b *Bar) bool {
 	return true
 }
 
-// callout writes the label of a bar below or above it, within its band, with a thin line to it.
+// callout writes the label of a bar below or above it, within its band, with a thin line to it:
+// across a rule only where there is no other room.
 func (d *drawing) callout(p *plot, b *Bar) {
 	at := p.barBox(b)
 	if at.x1-at.x0 < narrowest {
 		return
 	}
+	rules := p.ruled()
+	if !d.calloutClear(p, b, at, rules) && len(rules) > 0 {
+		d.calloutClear(p, b, at, nil)
+	}
+}
+
+func (d *drawing) calloutClear(p *plot, b *Bar, at box, rules [][2]XY) bool {
 	low, high := band(b.Band, len(p.Y.Bands), p.area.y0, p.area.y1)
 	const size = smallSize
 	x := (at.x0 + at.x1) / 2
@@ -138,7 +146,7 @@ func (d *drawing) callout(p *plot, b *Bar) {
 			for _, shift := range []float64{0, w/2 - 4, 4 - w/2} {
 				l := label{kind: "callout", plate: true, text: text, size: size, paint: Ink, anchor: Middle, x: x + shift, y: y}
 				place, ok := d.free(&l, box{p.area.x0, low, d.frame.x1, high})
-				if !ok || d.crosses(x, at, place) {
+				if !ok || d.crosses(x, at, place) || across(rules, place) {
 					continue
 				}
 				if row > 0 {
@@ -150,10 +158,11 @@ func (d *drawing) callout(p *plot, b *Bar) {
 				}
 				d.taken = append(d.taken, leaderBox(x, at, place)) // no other text across it
 				d.write(&l, place)
-				return
+				return true
 			}
 		}
 	}
+	return false
 }
 
 // leaderBox returns the box of the line from a bar to its label.
@@ -406,9 +415,9 @@ func (d *drawing) rules(p *plot) {
 	for i := range p.Rules {
 		r := &p.Rules[i]
 		switch {
-		case r.X != nil && p.x.holds(*r.X) && !(p.X.Log && *r.X <= 0):
+		case p.holdsX(r):
 			d.verticalRule(p, r)
-		case r.Y != nil && p.y.holds(*r.Y) && !(p.Y.Log && *r.Y <= 0):
+		case p.holdsY(r):
 			y := p.y.at(*r.Y)
 			d.stroke("rule", r.Paint, 1.2, r.Dash, []XY{{p.area.x0, y}, {p.area.x1, y}})
 			var tries []label
@@ -418,6 +427,15 @@ func (d *drawing) rules(p *plot) {
 			d.ruleLabel(p, clean(r.Label), tries)
 		}
 	}
+}
+
+// holdsX reports whether a rule is vertical and within the plot, holdsY whether it is horizontal.
+func (p *plot) holdsX(r *Rule) bool {
+	return r.X != nil && p.x.holds(*r.X) && !(p.X.Log && *r.X <= 0)
+}
+
+func (p *plot) holdsY(r *Rule) bool {
+	return r.Y != nil && p.y.holds(*r.Y) && !(p.Y.Log && *r.Y <= 0)
 }
 
 // verticalRule draws a rule at an x; among bars its label stands above the plot.

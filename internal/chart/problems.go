@@ -1,6 +1,9 @@
 package chart
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Problems lists layout errors: overlapping texts and marks outside the frame.
 func (s *Scene) Problems() (out []string) {
@@ -18,10 +21,18 @@ func (s *Scene) Problems() (out []string) {
 	}
 	for i, a := range texts {
 		for _, b := range texts[:i] {
-			if a.bounds().overlaps(b.bounds()) {
+			switch at := b.bounds(); {
+			case a.bounds().overlaps(at):
 				out = append(out, fmt.Sprintf("%q lies on %q", a.Text, b.Text))
+			case a.amongMarks() && b.amongMarks() && a.Y == b.Y && a.bounds().wider(beside-0.1).overlaps(at):
+				out = append(out, fmt.Sprintf("%q and %q read on as one", a.Text, b.Text))
 			}
 		}
 	}
 	return out
+}
+
+// amongMarks reports whether a text names a dot or a bar beside it.
+func (m *Mark) amongMarks() bool {
+	return strings.Contains(m.ID, "dot-label") || strings.Contains(m.ID, "callout")
 }

@@ -162,8 +162,11 @@ type label struct {
 	plate  bool    // of the background behind it, where lines run
 }
 
-// apart is the space kept between texts.
-const apart = 1.5
+// The space kept between texts, and beside those among marks, which would read on as one.
+const (
+	apart  = 1.5
+	beside = 6.0
+)
 
 // free reports whether a text fits inside a box and covers no other.
 func (d *drawing) free(l *label, inside box) (box, bool) {
@@ -173,7 +176,7 @@ func (d *drawing) free(l *label, inside box) (box, bool) {
 	}
 	wide := box{b.x0 - apart, b.y0, b.x1 + apart, b.y1}
 	if l.plate { // among marks, where it must not be taken for the next line of another
-		wide.y0, wide.y1 = wide.y0-apart, wide.y1+apart
+		wide = box{b.x0 - beside, b.y0 - apart, b.x1 + beside, b.y1 + apart}
 	}
 	for _, t := range d.taken {
 		if wide.overlaps(t) {

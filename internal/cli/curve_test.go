@@ -74,3 +74,39 @@ func TestPlannedPoolsFit(t *testing.T) {
 		}
 	}
 }
+
+// TestCurvesOpenWithASentence: several questions are answered in words first, also where there is nothing to choose among.
+func TestCurvesOpenWithASentence(t *testing.T) {
+	runs := "simulate --model Llama-3.1-8B --system H200 --isl 200 --osl 20 --num-prompts 50"
+	for args, want := range map[string]string{
+		"estimate --model Llama-3.1-8B --system H200 --isl 1k,8k": `^From isl 1024 tokens to isl 8192 tokens TTFT goes from [\d.]+ ms ±\d+% to [\d.]+ ms ±\d+% and TPOT goes from`,
+		runs + " --rate 5 --seed 1:3":                             `^Over 3 runs p99 TTFT is [\d.]+ ± [\d.]+ ms and p99 TPOT is [\d.]+ ± [\d.]+ ms\.`,
+		runs + " --rate 5,10 --ttft p99:9s":                       `^It holds 10 requests/s, the highest that was asked \(p99 TTFT ≤ 9 s\)\.`,
+		runs + " --system L40S,H200 --rate 5,10 --ttft p99:1ms":   `^With system L40S it does not hold its limits at 5 requests/s`,
+	} {
+		_, out, _ := attempt(strings.Fields(args)...)
+		if text := strings.Join(strings.Fields(out), " "); !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("%s begins with %.200q, want %s", args, text, want)
+		}
+	}
+}
+
+// TestAxisStandsOnce: what an axis says, no other column of the terminal repeats.
+func TestAxisStandsOnce(t *testing.T) {
+	out := call(t, strings.Fields("estimate --model Llama-3.1-8B --system H200 --engine sglang,vllm")...)
+	if n := strings.Count(strings.SplitAfter(out, "├")[0], "engine"); n != 2 { // in the sentence and in the header
+		t.Errorf("engine stands %d times:\n%s", n, out)
+	}
+}
+
+// TestChartOfACurve: -o names the file of a curve as it does of other charts, and still that of points.
+func TestChartOfACurve(t *testing.T) {
+	t.Chdir(t.TempDir())
+	call(t, strings.Fields("estimate --model Llama-3.1-8B --system H200 --batch 1,2 --chart lines -o lines.svg")...)
+	if svg := string(readFile(t, "lines.svg")); !strings.Contains(svg, "</svg>") {
+		t.Errorf("no chart but %.80q", svg)
+	}
+	if code, _, said := attempt(strings.Fields("estimate --model Llama-3.1-8B --system H200 -o x.csv")...); code != exitBadInput || !strings.Contains(said, "-o works with --points and --chart only") {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+}

@@ -67,8 +67,12 @@ column whose name starts with # is copied.
 			if cmd.Flags().Changed("points") {
 				return estimatePoints(cmd, s, o)
 			}
-			if o.output.name != "" {
-				return errors.New("-o works with --points only")
+			switch {
+			case o.output.name == "":
+			case !o.charts.given():
+				return errors.New("-o works with --points and --chart only")
+			default:
+				o.charts.output = o.output
 			}
 			if several, err := o.curve().several(cmd, s); several {
 				return err

@@ -33,6 +33,8 @@ type Scan struct {
 	Why    []string // why a point has no value
 	// User and GPU are the speeds of a frontier.
 	User, GPU Series
+	Kinds     []string  // the axes of each point that are not numbers, in words; nil: none
+	Held      []float64 // the highest rates at which limits hold
 	// Plans are searches on several systems; empty: none.
 	Plans []*advice.Plans
 }
@@ -41,6 +43,7 @@ type Scan struct {
 type Panels []struct {
 	Title  string
 	Limit  float64 // 0: none
+	Says   string  // of the limit
 	Series []Series
 }
 
@@ -49,6 +52,7 @@ type Series struct {
 	Name   string
 	Values []float64
 	Width  []float64 // half of its interval; nil: none
+	Band   []float64 // of the prediction, as a share; nil: none
 }
 
 // ScanKinds are the charts of several questions.
@@ -66,8 +70,12 @@ func OfScan(r *report.Scan) *Scan {
 		s.Says = says[0]
 	}
 	x, y := -1, -1
+	var numeric []int
 	for i := range r.Of.Axes {
 		a := &r.Of.Axes[i]
+		if a.IsNumeric() {
+			numeric = append(numeric, i)
+		}
 		switch {
 		case !a.IsNumeric() || a.Name == scan.SeedSetting:
 		case x < 0 || a.Len() > r.Of.Axes[x].Len():
@@ -86,7 +94,7 @@ func OfScan(r *report.Scan) *Scan {
 			return Series{}
 		}
 		values, widths := r.Figured(k)
-		return Series{Name: sweep.Figures(r.Of.Of)[k].Title, Values: values, Width: widths}
+		return Series{Name: sweep.Figures(r.Of.Of)[k].Title, Values: values, Width: widths, Band: r.Banded(k)}
 	}
 	if x >= 0 {
 		s.X = along(x)
@@ -95,7 +103,8 @@ func OfScan(r *report.Scan) *Scan {
 		other := along(y)
 		s.Y = &other
 	}
-	s.By, s.Others, s.Why = r.Beside(x), r.Beside(x, y), r.Why()
+	s.By, s.Others, s.Why, s.Held = r.Beside(x), r.Beside(x, y), r.Why(), r.Held(x)
+	s.Kinds = r.Beside(numeric...)
 	s.Less = sweep.Figures(r.Of.Of)[r.Objective()].Better < 0
 	s.Value = figure(sweep.Figures(r.Of.Of)[r.Objective()].Name)
 	s.User, s.GPU = figure("tokens_per_s_per_user"), figure("tokens_per_s_per_gpu")
@@ -113,8 +122,9 @@ func OfScan(r *report.Scan) *Scan {
 		s.Panels = append(s.Panels, struct {
 			Title  string
 			Limit  float64
+			Says   string
 			Series []Series
-		}{p.title, p.limit, list})
+		}{p.title, p.limit.Seconds * 1e3, strings.TrimSpace(p.limit.Statistic() + " ≤ " + number.Time(p.limit.Seconds, 3)), list})
 	}
 	return s
 }
@@ -123,15 +133,16 @@ func OfScan(r *report.Scan) *Scan {
 type panel struct {
 	title, short string
 	figures      []string
-	limit        float64 // in ms; 0: none
+	limit        workload.Limit // zero: none
 }
 
 // panelsOf are the panels of the command that was asked.
 func panelsOf(r *report.Scan) []panel {
-	limit := func(name string) float64 {
+	limit := func(name string) workload.Limit {
 		l, _ := workload.ParseLimit(r.Of.Words[name])
-		return 1e3 * l.Seconds
+		return l
 	}
+	none := workload.Limit{}
 	switch {
 	case r.Of.Of == question.Simulate:
 		return []panel{
@@ -139,10 +150,10 @@ func panelsOf(r *report.Scan) []panel {
 			{"TPOT ms", "TPOT", []string{"tpot_p50_ms", "tpot_p95_ms", "tpot_p99_ms"}, limit("tpot")},
 		}
 	case sweep.Figures(r.Of.Of)[r.Objective()].Name == "step_ms":
-		return []panel{{"step ms", "", []string{"step_ms"}, 0}, {"tokens/s", "", []string{"tokens_per_s"}, 0}}
+		return []panel{{"step ms", "", []string{"step_ms"}, none}, {"tokens/s", "", []string{"tokens_per_s"}, none}}
 	}
 	objective := sweep.Figures(r.Of.Of)[r.Objective()]
-	return []panel{{objective.Title, "", []string{objective.Name}, 0}, {"TPOT ms", "", []string{"tpot_ms"}, 0}}
+	return []panel{{objective.Title, "", []string{objective.Name}, none}, {"TPOT ms", "", []string{"tpot_ms"}, none}}
 }
 
 func (s *Scan) lines() (*chart.Chart, error) {
@@ -156,19 +167,20 @@ func (s *Scan) lines() (*chart.Chart, error) {
 			names = append(names, by)
 		}
 	}
-	log := s.logarithmic()
+	several := 0
 	for _, p := range s.Panels {
-		panel := chart.Panel{Weight: 1, X: chart.Axis{Title: s.X.Name, Log: log}, Y: chart.Axis{Title: p.Title, Zero: true}}
-		if name, timed := strings.CutSuffix(p.Title, " ms"); timed {
-			panel.Y.Title, panel.Y.Text = name, millis
-		}
+		several = max(several, len(p.Series))
+		panel := s.empty(p.Title, p.Series)
 		if p.Limit > 0 {
-			panel.Rules = append(panel.Rules, chart.Rule{Y: chart.At(p.Limit), Paint: chart.Muted, Dash: true, Label: "limit"})
+			panel.Rules = append(panel.Rules, chart.Rule{Y: chart.At(p.Limit), Paint: chart.Red, Dash: true, Label: p.Says})
 		}
 		for k := range p.Series {
 			for i, name := range names {
-				s.line(&panel, &p.Series[k], k, i, name, len(names))
+				s.line(&panel, &p.Series[k], k, len(p.Series)-1, i, name, len(names))
 			}
+		}
+		if len(panel.Areas) > 0 {
+			c.Note = "Shaded: the band of the prediction or, of several seeds, the 95% interval of the mean."
 		}
 		if len(panel.Lines) > 0 {
 			c.Panels = append(c.Panels, panel)
@@ -182,17 +194,42 @@ func (s *Scan) lines() (*chart.Chart, error) {
 			c.Keys = append(c.Keys, chart.Key{Paint: chart.Series(i), Form: chart.FormOf(i), Text: name})
 		}
 	}
+	if len(names) == 1 && several > 1 {
+		for k, of := range s.Panels[0].Series {
+			c.Keys = append(c.Keys, chart.Key{Paint: chart.Series(k), Form: chart.FormOf(k), Text: of.Name})
+		}
+	}
 	c.Description = fmt.Sprintf("%d panels over %s, with a line for each of %d values of the other axes.", len(c.Panels), s.X.Name, len(names))
 	return c, nil
 }
 
-// line adds a series of one group of points to a panel.
-func (s *Scan) line(panel *chart.Panel, of *Series, k, group int, name string, groups int) {
+// empty is a panel with the axes that suit some series, and the rates that hold.
+func (s *Scan) empty(title string, list []Series) chart.Panel {
+	var heights []float64
+	for k := range list {
+		heights = append(heights, list[k].Values...)
+	}
+	steep := grows(heights)
+	panel := chart.Panel{Weight: 1, X: chart.Axis{Title: s.X.Name, Log: grows(s.X.Values)}, Y: chart.Axis{Title: title, Zero: !steep, Log: steep}}
+	if name, timed := strings.CutSuffix(title, " ms"); timed {
+		panel.Y.Title, panel.Y.Text = name, millis
+	}
+	for _, rate := range s.Held {
+		panel.Rules = append(panel.Rules, chart.Rule{X: chart.At(rate), Paint: chart.Muted, Dash: true, Label: "holds " + number.Plain(rate, 4)})
+	}
+	return panel
+}
+
+// line adds the kth series of one group of points to a panel, the last one with its band.
+func (s *Scan) line(panel *chart.Panel, of *Series, k, last, group int, name string, groups int) {
 	paint, form := chart.Series(group), chart.FormOf(group)
 	if groups == 1 {
 		paint, form = chart.Series(k), chart.FormOf(k)
 	}
-	line := chart.Line{Paint: paint, Dash: groups > 1 && k%2 == 1, Label: of.Name}
+	line := chart.Line{Paint: paint, Dash: groups > 1 && k%2 == 1}
+	if groups > 1 {
+		line.Label = of.Name
+	}
 	dots := chart.Dots{Paint: paint, Form: form}
 	var area chart.Area
 	for i, by := range s.By {
@@ -203,15 +240,21 @@ func (s *Scan) line(panel *chart.Panel, of *Series, k, group int, name string, g
 		at := chart.XY{X: x, Y: y}
 		line.Points = append(line.Points, at)
 		dots.Points = append(dots.Points, chart.Dot{XY: at, Tip: fmt.Sprintf("%s %s %s: %s", name, s.X.Name, chart.Number(x), chart.Number(y))})
-		if of.Width != nil && of.Width[i] > 0 {
+		switch {
+		case of.Width != nil && of.Width[i] > 0:
 			area.Upper = append(area.Upper, chart.XY{X: x, Y: y + of.Width[i]})
 			area.Lower = append(area.Lower, chart.XY{X: x, Y: max(0, y-of.Width[i])})
+		case k == last && of.Band != nil && of.Band[i] > 0:
+			area.Upper = append(area.Upper, chart.XY{X: x, Y: y * (1 + of.Band[i])})
+			area.Lower = append(area.Lower, chart.XY{X: x, Y: y / (1 + of.Band[i])})
 		}
 	}
 	if len(line.Points) == 0 {
 		return
 	}
-	slices.SortFunc(line.Points, func(a, b chart.XY) int { return cmp.Compare(a.X, b.X) })
+	for _, points := range [][]chart.XY{line.Points, area.Upper, area.Lower} {
+		slices.SortFunc(points, func(a, b chart.XY) int { return cmp.Compare(a.X, b.X) })
+	}
 	if len(area.Upper) > 1 && len(area.Upper) == len(line.Points) {
 		area.Paint, area.Faint = paint, true
 		panel.Areas = append(panel.Areas, area)
@@ -219,12 +262,12 @@ func (s *Scan) line(panel *chart.Panel, of *Series, k, group int, name string, g
 	panel.Lines, panel.Dots = append(panel.Lines, line), append(panel.Dots, dots)
 }
 
-// logarithmic reports whether values along x grow by ratios.
-func (s *Scan) logarithmic() bool {
+// grows reports whether values differ by so large ratios that even steps would hide most of them.
+func grows(values []float64) bool {
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, x := range s.X.Values {
-		if !math.IsNaN(x) {
-			low, high = min(low, x), max(high, x)
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			low, high = min(low, v), max(high, v)
 		}
 	}
 	return low > 0 && high/low >= 30
@@ -241,10 +284,10 @@ func (s *Scan) heatmap() (*chart.Chart, error) {
 		return nil, fmt.Errorf("%d values in a row are too many to see", n)
 	}
 	for _, v := range columns {
-		p.X.Bands = append(p.X.Bands, chart.Number(v))
+		p.X.Bands = append(p.X.Bands, number.Plain(v, 6))
 	}
 	for _, v := range rows {
-		p.Y.Bands = append(p.Y.Bands, chart.Number(v))
+		p.Y.Bands = append(p.Y.Bands, number.Plain(v, 6))
 	}
 	won := s.winners(columns, rows)
 	low, high := math.Inf(1), math.Inf(-1)
@@ -271,8 +314,12 @@ func (s *Scan) heatmap() (*chart.Chart, error) {
 	if len(p.Cells) == 0 {
 		return nil, errors.New("no point has a number in " + s.Value.Name)
 	}
-	for _, v := range []float64{low, (low + high) / 2, high} {
-		c.Keys = append(c.Keys, chart.Key{Paint: chart.HeatPaint(v, low, high, false), Form: chart.Box, Text: chart.Number(v)})
+	middle := (low + high) / 2
+	if p.LogCells = grows(s.Value.Values); p.LogCells {
+		middle = math.Sqrt(low * high)
+	}
+	for _, v := range []float64{low, middle, high} {
+		c.Keys = append(c.Keys, chart.Key{Paint: chart.HeatPaint(v, low, high, p.LogCells), Form: chart.Box, Text: chart.Number(v)})
 		if low == high {
 			break
 		}
@@ -379,22 +426,41 @@ func (s *Scan) speeds() (*chart.Chart, error) {
 	}
 	c := &chart.Chart{Kind: "speeds", Title: "Speed of a user against throughput of a GPU", Subtitle: s.Title}
 	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "tokens/s per user", Zero: true}, Y: chart.Axis{Title: "tokens/s per GPU", Zero: true}}
-	dots := chart.Dots{Paint: chart.C1}
+	groups := map[string]int{}
+	var all []chart.Dot
 	for i := range s.User.Values {
 		x, y := s.User.Values[i], s.GPU.Values[i]
 		if math.IsNaN(x) || math.IsNaN(y) || x == 0 {
 			continue
 		}
-		dots.Points = append(dots.Points, chart.Dot{XY: chart.XY{X: x, Y: y}, Tip: fmt.Sprintf("%s: %s tokens/s/user, %s tokens/s/GPU", s.place(i), chart.Number(x), chart.Number(y))})
+		kind := ""
+		if s.Kinds != nil {
+			kind = s.Kinds[i]
+		}
+		at, ok := groups[kind]
+		if !ok {
+			at = len(p.Dots)
+			groups[kind] = at
+			p.Dots = append(p.Dots, chart.Dots{Paint: chart.Series(at), Form: chart.FormOf(at)})
+			if kind != "" && at < mostSeries {
+				c.Keys = append(c.Keys, chart.Key{Paint: chart.Series(at), Form: chart.FormOf(at), Text: kind})
+			}
+		}
+		one := chart.Dot{XY: chart.XY{X: x, Y: y}, Tip: fmt.Sprintf("%s: %s tokens/s/user, %s tokens/s/GPU", s.place(i), chart.Number(x), chart.Number(y))}
+		p.Dots[at].Points, all = append(p.Dots[at].Points, one), append(all, one)
 	}
-	if len(dots.Points) == 0 {
+	if len(all) == 0 {
 		return nil, errors.New("no point has clients")
 	}
-	front := best(dots.Points)
-	slices.Reverse(front) // from the fastest on, as steps: between two points there is none
-	p.Dots, p.Lines = []chart.Dots{dots}, []chart.Line{{Paint: chart.C1, Width: 1.5, Points: staircase(front)}}
+	for i := range p.Dots {
+		front := best(p.Dots[i].Points)
+		slices.Reverse(front) // from the fastest on, as steps: between two points there is none
+		if i < mostSeries {
+			p.Lines = append(p.Lines, chart.Line{Paint: p.Dots[i].Paint, Width: 1.5, Points: staircase(front)})
+		}
+	}
 	c.Panels = []chart.Panel{p}
-	c.Description = fmt.Sprintf("%d points by the speed that a user sees and the throughput of a GPU; the steps are those that no other beats in both.", len(dots.Points))
+	c.Description = fmt.Sprintf("%d points by the speed that a user sees and the throughput of a GPU; the steps are those that no other of their kind beats in both.", len(all))
 	return c, nil
 }
 

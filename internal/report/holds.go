@@ -4,43 +4,51 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"throughline/internal/question"
 	"throughline/internal/scan"
 	"throughline/internal/sweep"
 	"throughline/number"
+	"throughline/workload"
 )
 
-// holds says the highest rate at which limits hold, for all values of other axes.
-func (r *Scan) holds() (out []string) {
-	rate, k, rising := slices.IndexFunc(r.Of.Axes, func(a scan.Axis) bool { return a.Setting != nil && a.Setting.Name == "rate" }), -1, -1
+// heldRates is at which rates limits hold, for one value of the other axes.
+type heldRates struct {
+	name                 string
+	holds, fail, unclear float64 // rates; where nothing fails or is unclear, infinite
+}
+
+// rateAxis is the axis of request rates, or -1.
+func (r *Scan) rateAxis() int {
+	return slices.IndexFunc(r.Of.Axes, func(a scan.Axis) bool { return a.Setting != nil && a.Setting.Name == "rate" })
+}
+
+// held finds at which rates limits hold, for all values of other axes.
+func (r *Scan) held() (groups []*heldRates) {
+	rate, k, rising := r.rateAxis(), -1, -1
 	if r.Of.Of == question.Simulate {
 		k, rising = sweep.Find(r.Of.Of, "holds"), sweep.Find(r.Of.Of, "rising")
 	}
 	if rate < 0 || k < 0 {
 		return nil
 	}
-	type group struct {
-		name                 string
-		holds, fail, unclear float64 // rates; where nothing fails or is unclear, infinite
-	}
-	var groups []*group
 	names := r.Beside(rate)
 	for i := range r.rows {
 		row := &r.rows[i]
-		held, limited := row.figure(k).(bool)
+		holds, limited := row.figure(k).(bool)
 		v, isNumber := row.Values[rate].(float64)
 		if !limited || !isNumber {
 			continue
 		}
 		name := names[i]
-		at := slices.IndexFunc(groups, func(g *group) bool { return g.name == name })
+		at := slices.IndexFunc(groups, func(g *heldRates) bool { return g.name == name })
 		if at < 0 {
 			at = len(groups)
-			groups = append(groups, &group{name, 0, math.Inf(1), math.Inf(1)})
+			groups = append(groups, &heldRates{name, 0, math.Inf(1), math.Inf(1)})
 		}
 		switch g := groups[at]; {
-		case !held:
+		case !holds:
 			g.fail = min(g.fail, v)
 		case row.figure(rising) == true:
 			g.unclear = min(g.unclear, v)
@@ -48,32 +56,66 @@ func (r *Scan) holds() (out []string) {
 			g.holds = max(g.holds, v)
 		}
 	}
-	for _, g := range groups {
-		rate := func(v float64) string { return number.Plain(v, 4) }
-		text := ""
-		switch {
-		case g.holds == 0 && math.IsInf(g.fail, 1):
-			text = fmt.Sprintf("keeps its limits at %s requests/s", rate(g.unclear))
-		case g.holds == 0:
-			text = fmt.Sprintf("does not hold its limits at %s requests/s", rate(g.fail))
-		case g.fail < g.holds:
-			text = fmt.Sprintf("holds %s requests/s, but not %s: too few requests to tell", rate(g.holds), rate(g.fail))
-		case g.unclear < math.Inf(1) && math.IsInf(g.fail, 1):
-			text = fmt.Sprintf("holds %s requests/s", rate(g.holds))
-		case math.IsInf(g.fail, 1):
-			text = fmt.Sprintf("holds %s requests/s, the highest that was asked", rate(g.holds))
-		default:
-			text = fmt.Sprintf("holds %s requests/s, and not %s", rate(g.holds), rate(g.fail))
+	return groups
+}
+
+// Held are the highest rates at which limits hold, where rates are along an axis.
+func (r *Scan) Held(axis int) (out []float64) {
+	if axis < 0 || axis != r.rateAxis() {
+		return nil
+	}
+	for _, g := range r.held() {
+		if g.holds > 0 && g.fail < math.Inf(1) {
+			out = append(out, g.holds)
 		}
-		if g.unclear > g.holds && g.unclear < g.fail {
-			text += fmt.Sprintf("; at %s the load still rises at the last arrival, and more requests (num-prompts) would tell", rate(g.unclear))
-		}
-		if g.name != "" {
-			text = g.name + ": " + text
-		}
-		out = append(out, text)
 	}
 	return out
+}
+
+// holds says the highest rate at which limits hold, for all values of other axes.
+func (r *Scan) holds() (out []string) {
+	for _, g := range r.held() {
+		out = append(out, r.heldText(g))
+	}
+	return out
+}
+
+// limits are those that were asked for, in words.
+func (r *Scan) limits() string {
+	var list []string
+	for _, name := range []string{"ttft", "tpot"} {
+		if l, err := workload.ParseLimit(r.Of.Words[name]); err == nil && l.Seconds > 0 {
+			list = append(list, fmt.Sprintf("%s %s ≤ %s", l.Statistic(), strings.ToUpper(name), number.Time(l.Seconds, 3)))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+func (r *Scan) heldText(g *heldRates) string {
+	rate := func(v float64) string { return number.Plain(v, 4) + " requests/s" }
+	text := ""
+	switch {
+	case g.holds == 0 && math.IsInf(g.fail, 1):
+		text = "it keeps its limits at " + rate(g.unclear)
+	case g.holds == 0:
+		text = "it does not hold its limits at " + rate(g.fail)
+	case g.fail < g.holds:
+		text = fmt.Sprintf("it holds %s, but not %s: too few requests to tell", rate(g.holds), number.Plain(g.fail, 4))
+	case g.unclear < math.Inf(1) && math.IsInf(g.fail, 1):
+		text = "it holds " + rate(g.holds)
+	case math.IsInf(g.fail, 1):
+		text = fmt.Sprintf("it holds %s, the highest that was asked", rate(g.holds))
+	default:
+		text = fmt.Sprintf("it holds %s, and not %s", rate(g.holds), number.Plain(g.fail, 4))
+	}
+	text += " (" + r.limits() + ")"
+	if g.unclear > g.holds && g.unclear < g.fail {
+		text += fmt.Sprintf("; at %s the load still rises at the last arrival, and more requests (num-prompts) would tell", rate(g.unclear))
+	}
+	if g.name != "" {
+		return "With " + g.name + " " + text + "."
+	}
+	return "I" + text[1:] + "."
 }
 
 // Breaks reports whether limits were asked for and hold at no point.

@@ -155,9 +155,12 @@ func (r *Scan) columns() (out []table.Column[*scanRow]) {
 		out = append(out, table.Column[*scanRow]{Name: "runs", Kind: table.Count, Rank: 12, Value: func(row *scanRow) any { return row.runs }})
 	}
 	for k := range r.figures {
-		if !taken[r.figures[k].Name] {
-			out = append(out, r.figureColumns(k)...)
+		if taken[r.figures[k].Name] {
+			continue
 		}
+		columns := r.figureColumns(k)
+		columns[0].Files = taken[r.figures[k].Title] // an axis says so already
+		out = append(out, columns...)
 	}
 	if len(r.aims) > 1 {
 		out = append(out, table.Column[*scanRow]{Name: "frontier", Kind: table.Flag, Files: true, Value: func(row *scanRow) any { return row.Beats }})
@@ -319,6 +322,9 @@ func (r *Scan) Sentences() (out []string) {
 	if text := r.frontierText(); text != "" {
 		out = append(out, text)
 	}
+	if len(out) == 0 && r.Of.Sensitivity() == "" {
+		out = append(out, r.between()...)
+	}
 	meet, failed := 0, 0
 	for i := range r.rows {
 		if r.rows[i].Meets {
@@ -339,6 +345,53 @@ func (r *Scan) Sentences() (out []string) {
 		out = append(out, influenceText(r.Of))
 	}
 	return out
+}
+
+// between says how latencies and the objective go from the first point to the last, where there is
+// nothing to choose; of one point over several seeds, what they are.
+func (r *Scan) between() []string {
+	var rows []*scanRow
+	for i := range r.rows {
+		if r.rows[i].Figures != nil && r.rows[i].Meets {
+			rows = append(rows, &r.rows[i])
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	first, last := rows[0], rows[len(rows)-1]
+	names := []string{"ttft_ms", "tpot_ms"}
+	if r.Of.Of == question.Simulate {
+		names = []string{"ttft_p99_ms", "tpot_p99_ms"}
+	}
+	var parts []string
+	for which, name := range names {
+		k := sweep.Find(r.Of.Of, name)
+		if k < 0 || first.figure(k) == nil || last.figure(k) == nil {
+			continue
+		}
+		cell := func(row *scanRow) string {
+			if r.repeated() {
+				return spreadCell(row, k) + " ms"
+			}
+			return bandCell(row, k, which)
+		}
+		title := strings.TrimSuffix(r.figures[k].Title, " ms")
+		if first == last {
+			parts = append(parts, title+" is "+cell(first))
+		} else {
+			parts = append(parts, fmt.Sprintf("%s goes from %s to %s", title, cell(first), cell(last)))
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return nil
+	case first != last:
+		return []string{fmt.Sprintf("From %s to %s %s.", r.where(first), r.where(last), strings.Join(parts, " and "))}
+	case r.repeated():
+		return []string{fmt.Sprintf("Over %d runs %s.", first.runs, strings.Join(parts, " and "))}
+	}
+	return []string{fmt.Sprintf("At %s %s.", r.where(first), strings.Join(parts, " and "))}
 }
 
 // commonReason is why most points without an answer have none, and how many these are.
@@ -528,6 +581,19 @@ func (r *Scan) Figured(k int) (values, widths []float64) {
 		values, widths = append(values, v), append(widths, w)
 	}
 	return values, widths
+}
+
+// Banded are the bands of a latency in each row, as shares; nil: it has none, or they are of means
+// over seeds.
+func (r *Scan) Banded(k int) (out []float64) {
+	which := slices.Index([]string{"ttft", "tpot"}, r.figures[k].Limit)
+	if which < 0 || r.repeated() || !r.banded(which) {
+		return nil
+	}
+	for i := range r.rows {
+		out = append(out, r.rows[i].points[0].Bands[which])
+	}
+	return out
 }
 
 // Beside names the rows by their values on the axes but some.

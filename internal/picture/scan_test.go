@@ -1,0 +1,92 @@
+package picture
+
+import (
+	"strings"
+	"testing"
+
+	"throughline/internal/chart"
+)
+
+// rising is a curve whose TTFT grows a thousand times where the limits break.
+func rising() *Scan {
+	s := &Scan{Title: "a model, a system, 4 points", Says: "It holds 30 requests/s, and not 40.", X: Series{Name: "rate requests/s", Values: []float64{10, 20, 30, 40}},
+		By: []string{"", "", "", ""}, Held: []float64{30}}
+	for _, p := range []struct {
+		title string
+		by    float64
+	}{{"TTFT ms", 1}, {"TPOT ms", 0}} {
+		one := Series{Name: "p50", Values: []float64{30, 33, 36, 40}}
+		worst := Series{Name: "p99", Values: []float64{40, 50, 60, 70}, Band: []float64{0.25, 0.25, 0.25, 0.25}}
+		if p.by > 0 {
+			worst.Values = []float64{40, 50, 90, 30_000}
+		}
+		s.Panels = append(s.Panels, struct {
+			Title  string
+			Limit  float64
+			Says   string
+			Series []Series
+		}{p.title, 100, "p99 ≤ 100 ms", []Series{one, worst}})
+	}
+	return s
+}
+
+// TestCurvesShowTheLimit: where a latency grows by ratios its axis does, so that the part below the limit is seen; the rate
+// that holds is marked, lines are told apart in the legend, and the band of the highest percentile is shaded.
+func TestCurvesShowTheLimit(t *testing.T) {
+	c, err := rising().lines()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked(t, "lines of a scan", c, true)
+	if !c.Panels[0].Y.Log || c.Panels[1].Y.Log {
+		t.Errorf("logarithmic axes: TTFT %v, TPOT %v", c.Panels[0].Y.Log, c.Panels[1].Y.Log)
+	}
+	if len(c.Keys) != 2 || c.Keys[0].Text != "p50" || c.Keys[1].Text != "p99" || c.Keys[0].Paint == c.Keys[1].Paint {
+		t.Errorf("legend %v", c.Keys)
+	}
+	var rules []string
+	for _, r := range c.Panels[0].Rules {
+		rules = append(rules, r.Label)
+	}
+	if got := strings.Join(rules, ", "); got != "holds 30, p99 ≤ 100 ms" {
+		t.Errorf("rules %s", got)
+	}
+	areas := c.Panels[1].Areas
+	if len(areas) != 1 || areas[0].Upper[0].Y != 50 || areas[0].Lower[0].Y != 32 { // 40 × and ÷ 1.25
+		t.Errorf("bands %v", areas)
+	}
+}
+
+// TestSpeedsTellSystemsApart: dots of one system have one colour, and steps of their own.
+func TestSpeedsTellSystemsApart(t *testing.T) {
+	s := &Scan{Title: "six points", Kinds: []string{"system A", "system A", "system A", "system B", "system B", "system B"},
+		User: Series{Values: []float64{10, 20, 30, 15, 25, 35}}, GPU: Series{Values: []float64{90, 80, 70, 60, 50, 40}},
+		By: make([]string, 6)}
+	c, err := s.speeds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked(t, "speeds of a scan", c, false)
+	p := &c.Panels[0]
+	if len(p.Dots) != 2 || len(p.Dots[0].Points) != 3 || p.Dots[0].Paint == p.Dots[1].Paint || len(p.Lines) != 2 || len(c.Keys) != 2 {
+		t.Errorf("%d series of dots, %d lines, %d keys", len(p.Dots), len(p.Lines), len(c.Keys))
+	}
+}
+
+// TestHeatMapOfRatios: values over two orders of magnitude have colours by their logarithms, and axes their whole numbers.
+func TestHeatMapOfRatios(t *testing.T) {
+	s := &Scan{Title: "four points", X: Series{Name: "batch", Values: []float64{1, 256, 1, 256}}, Y: &Series{Name: "isl tokens", Values: []float64{1024, 1024, 65536, 65536}},
+		Value: Series{Name: "tokens/s", Values: []float64{10, 100, 1000, 10}}, Others: make([]string, 4), Why: make([]string, 4)}
+	c, err := s.heatmap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked(t, "heatmap of a scan", c, false)
+	p := &c.Panels[0]
+	if !p.LogCells || p.Y.Bands[1] != "65536" || c.Keys[1].Text != "100" { // the middle of 10 and 1000 by ratios
+		t.Errorf("by logarithms: %v; rows %v; legend %v", p.LogCells, p.Y.Bands, c.Keys)
+	}
+	if c.Keys[1].Paint != chart.HeatPaint(100, 10, 1000, true) {
+		t.Error("the legend has other colours than the cells")
+	}
+}
