@@ -1,15 +1,19 @@
 package advice
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/number"
+	"throughline/serving/simulate"
 	"throughline/workload"
 )
 
@@ -19,39 +23,58 @@ type Near struct {
 	Gives string `json:"gives"` // what the best deployment then does
 }
 
-// nearestPatience bounds the search for changes.
-const nearestPatience = 900 * time.Millisecond
+// nearestPatience bounds the search for changes; tests have more.
+var nearestPatience = 900 * time.Millisecond
 
 // change is a setting, and the values that it is tried with, nearest first.
 type change struct {
 	setting string
-	values  func(l *question.Loaded) []string
+	values  func(ctx context.Context, l *question.Loaded) []string
+	rising  bool // where the last value has no answer, none has
 }
 
-// changes are tried in this order: formats cost accuracy, GPUs money, limits patience.
+// changes are named in this order: formats cost accuracy, GPUs money, limits patience.
 var changes = []change{
-	{"weights", func(l *question.Loaded) (out []string) {
+	{"weights", func(_ context.Context, l *question.Loaded) (out []string) {
 		for _, f := range []string{"fp8", "int4"} {
 			if l.Formats.Weights != f {
 				out = append(out, f)
 			}
 		}
 		return out
-	}},
-	{"gpus", func(l *question.Loaded) (out []string) {
-		if l.Objective == MinGPUs {
+	}, false},
+	{"gpus", moreGPUs, false},
+	{"tpot", func(_ context.Context, l *question.Loaded) []string { _, tpot := l.GoalsOf(); return relaxed(tpot) }, true},
+	{"ttft", func(_ context.Context, l *question.Loaded) []string { ttft, _ := l.GoalsOf(); return relaxed(ttft) }, true},
+}
+
+// moreGPUs are more of them, in whole nodes beyond two: at a rate from the fewest that hold it in
+// closed form on, which has no queues.
+func moreGPUs(ctx context.Context, l *question.Loaded) (out []string) {
+	if l.Objective == MinGPUs {
+		return nil
+	}
+	per := max(1, l.GPUsPerNode)
+	try := []int{l.GPUs + 1, l.GPUs + 2, 2 * l.GPUs, 4 * l.GPUs, 8 * l.GPUs}
+	if l.Rate > 0 {
+		words := maps.Clone(l.Words(question.Plan))
+		words["objective"], words["gpus"] = string(MinGPUs), strconv.Itoa(mostPlanned)
+		fewest := closedForm(ctx, l.In, words, l.Rate)
+		if len(fewest) == 0 {
 			return nil
 		}
-		per := max(1, l.GPUsPerNode)
-		for _, n := range []int{l.GPUs + 1, l.GPUs + 2, 2 * l.GPUs, 4 * l.GPUs, 8 * l.GPUs} {
-			if n <= 2*per || n%per == 0 {
-				out = append(out, strconv.Itoa(n))
-			}
+		n := fewest[0].Procs
+		try = []int{n, n + per, n * 5 / 4, n * 3 / 2, 2 * n}
+	}
+	for _, n := range try {
+		if n > 2*per {
+			n = (n + per - 1) / per * per
 		}
-		return out
-	}},
-	{"tpot", func(l *question.Loaded) []string { _, tpot := l.GoalsOf(); return relaxed(tpot) }},
-	{"ttft", func(l *question.Loaded) []string { ttft, _ := l.GoalsOf(); return relaxed(ttft) }},
+		if n > l.GPUs && (n <= 2*per || n%per == 0) && !slices.Contains(out, strconv.Itoa(n)) {
+			out = append(out, strconv.Itoa(n))
+		}
+	}
+	return out
 }
 
 // relaxed are limits that are up to eight times as long.
@@ -69,31 +92,94 @@ func relaxed(limit workload.Limit) (out []string) {
 	return out
 }
 
-// nearest tries one change at a time for as long as a person waits. Rates with limits of
-// percentiles are judged by their means, which need no simulation.
-func nearest(ctx context.Context, l *question.Loaded) []Near {
+// nearest tries changes, one setting each, for as long as a person waits. Where limits are of
+// percentiles, what the closed form finds is simulated once.
+func nearest(ctx context.Context, l *question.Loaded) (out []Near) {
 	ctx, cancel := context.WithTimeout(ctx, nearestPatience)
 	defer cancel()
-	var out []Near
-	for _, c := range changes {
-		for _, value := range c.values(l) {
-			words := maps.Clone(l.Words(question.Plan))
-			words[c.setting] = value
-			got := closedForm(ctx, l.In, words, l.Rate)
-			if ctx.Err() != nil {
-				return out
-			}
-			if got != nil {
-				out = append(out, Near{Let{c.setting, value}, fmt.Sprintf("%s requests/s at a TPOT of %s and a TTFT of %s", number.Rate(got.Requests), number.Time(got.TPOT, 3), number.Time(got.TTFT, 3))})
-				break
-			}
+	found := make([]*Near, len(changes))
+	var wait sync.WaitGroup
+	for i := range changes {
+		wait.Go(func() { found[i] = changes[i].first(ctx, l) })
+	}
+	wait.Wait()
+	for _, n := range found {
+		if n != nil {
+			out = append(out, *n)
 		}
 	}
 	return out
 }
 
-// closedForm is the best deployment of a question with limits on means, or nil.
-func closedForm(ctx context.Context, in *files.Door, words map[string]string, rate float64) *Candidate {
+// first is the first value that has an answer; nil: none, or none in time.
+func (c *change) first(ctx context.Context, l *question.Loaded) *Near {
+	values := c.values(ctx, l)
+	var last *Near
+	if n := len(values); c.rising && n > 0 {
+		if last = c.try(ctx, l, values[n-1]); last == nil {
+			return nil
+		}
+		values = values[:n-1]
+	}
+	for _, value := range values {
+		if got := c.try(ctx, l, value); got != nil || ctx.Err() != nil {
+			return cmp.Or(got, last)
+		}
+	}
+	return last
+}
+
+// try is a value that has an answer, or nil.
+func (c *change) try(ctx context.Context, l *question.Loaded, value string) *Near {
+	words := maps.Clone(l.Words(question.Plan))
+	words[c.setting] = value
+	ranked := closedForm(ctx, l.In, words, l.Rate)
+	if len(ranked) == 0 || ctx.Err() != nil {
+		return nil
+	}
+	asked, _, err := Ask(question.NewQuery(l.In, question.Plan, words))
+	if err != nil {
+		return nil
+	}
+	if gives := whatHolds(ctx, ranked, asked.Options.Demand); gives != "" {
+		return &Near{Let{c.setting, value}, gives}
+	}
+	return nil
+}
+
+// whatHolds says what the first deployment gives or, with a demand, the first that holds it.
+func whatHolds(ctx context.Context, ranked []Candidate, d *Demand) string {
+	if d == nil {
+		c := &ranked[0]
+		return fmt.Sprintf("%s requests/s at a TPOT of %s and a TTFT of %s", number.Rate(c.Requests), number.Time(c.TPOT, 3), number.Time(c.TTFT, 3))
+	}
+	for i := range ranked {
+		t, _, err := d.candidate(&ranked[i])
+		if err != nil {
+			continue
+		}
+		if ok, seen, err := t.Glance(ctx); err == nil && ok {
+			text := number.Rate(d.Rate) + " requests/s"
+			for _, figure := range []struct {
+				name  string
+				limit workload.Limit
+				seen  *simulate.Percentiles
+			}{{"TTFT", d.TTFT, &seen.TTFT}, {"TPOT", d.TPOT, &seen.TPOT}} {
+				if figure.limit.Seconds > 0 {
+					text += fmt.Sprintf(", %s %s %s", figure.limit.Statistic(), figure.name, number.Time(figure.seen.Asked.Value, 3))
+				}
+			}
+			return text
+		}
+	}
+	return ""
+}
+
+// glanced is how many deployments of a change are simulated, the best of the closed form first.
+const glanced = 3
+
+// closedForm ranks the deployments of a question that serve a rate, with limits on means.
+func closedForm(ctx context.Context, in *files.Door, words map[string]string, rate float64) []Candidate {
 	q := question.NewQuery(in, question.Plan, words)
 	ttft, tpot := q.GoalsOf()
 	q.Goals = question.Goals{}
@@ -103,15 +189,15 @@ func closedForm(ctx context.Context, in *files.Door, words map[string]string, ra
 	if tpot.Seconds > 0 {
 		q.Goals.TPOT = number.Plain(1e3*tpot.Seconds, 9)
 	}
-	q.Top, q.Pools = 1, 0
+	q.Top, q.Pools = glanced, 0
 	p, _, err := Ask(q)
 	if err != nil {
 		return nil
 	}
 	p.Options.Demand, p.Options.Chance = nil, 0
 	got, err := advise(ctx, p.Loaded, p.Options)
-	if err != nil || got.Partial || len(got.Ranked) == 0 || got.Ranked[0].Requests < rate {
+	if err != nil || got.Partial {
 		return nil
 	}
-	return &got.Ranked[0]
+	return slices.DeleteFunc(got.Ranked, func(c Candidate) bool { return c.Requests < rate })
 }
