@@ -110,3 +110,17 @@ func TestChartOfACurve(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 }
+
+// TestNoTimePerToken: where requests end with their first token, nothing is said of a time between tokens.
+func TestNoTimePerToken(t *testing.T) {
+	args := strings.Fields("explain --model Llama-3.1-8B --system H200 --osl 1 --batch 4")
+	if out := call(t, args...); !strings.HasPrefix(out, "There is no TPOT: requests end with their first token.") || strings.Contains(out, "0 s") {
+		t.Errorf("explained as\n%.300s", out)
+	}
+	var got struct {
+		Parts struct{ TPOT, TTFT []any }
+	}
+	if err := json.Unmarshal([]byte(call(t, append(args, "--json")...)), &got); err != nil || len(got.Parts.TPOT) != 0 || len(got.Parts.TTFT) == 0 {
+		t.Errorf("parts %+v (%v)", got.Parts, err)
+	}
+}

@@ -51,12 +51,13 @@ func PartsOf(a *point.Answer) (*Parts, error) {
 	out := &Parts{}
 	for i := range a.Phases {
 		c, err := newSubject(a, i)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if c.Phase == op.Decode {
+		case c.Phase == op.Decode && a.Record.TPOT == 0: // requests end with their first token
+		case c.Phase == op.Decode:
 			out.TPOT = c.tokenParts()
-		} else {
+		default:
 			out.TTFT = c.firstParts()
 		}
 	}

@@ -143,10 +143,11 @@ func TestTable(t *testing.T) {
 func TestLeftOut(t *testing.T) {
 	for text, want := range map[string]string{
 		"name,time\na,1\nb,\nc\n,3\n----\n\nd,N/A\n": "line 3 (no time), line 4 (1 cells, the header has 2), line 5 (no name), line 8 (no time)",
-		torch:     "",
-		torchHost: "line 3 (runs on the host)",
-		objects:   "object 3 (no time)",
-		lines:     "line 1 (no percentage)",
+		"name,count,total_ms\na,3,1.5\n":             "", // as people write it
+		torch:                                        "",
+		torchHost:                                    "line 3 (runs on the host)",
+		objects:                                      "object 3 (no time)",
+		lines:                                        "line 1 (no percentage)",
 		`{"traceEvents": [{"cat": "kernel", "name": "a"}, {"cat": "gpu_memcpy", "name": "b", "dur": 2}]}`: "event 1 (no name or no dur)",
 	} {
 		got, err := read(t, text)

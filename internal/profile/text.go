@@ -15,7 +15,7 @@ import (
 var columns = struct{ name, calls, time, share, host []string }{
 	name:  []string{"name", "kernel", "kernel name", "kernel_name"},
 	calls: []string{"instances", "calls", "# of calls", "count", "launches", "invocations"},
-	time:  []string{"total time", "self cuda", "cuda total", "total_time", "duration", "gpu time", "time", "time_us", "time_ms", "time_ns", "cuda_time_us"},
+	time:  []string{"total time", "self cuda", "cuda total", "total_time", "total_ms", "total_us", "total_ns", "duration", "gpu time", "time", "time_us", "time_ms", "time_ns", "cuda_time_us"},
 	share: []string{"time (%)", "self cuda %", "share", "percent", "percentage", "%"},
 	host:  []string{"self cpu"},
 }

@@ -80,6 +80,10 @@ func Explained(x *explain.Explained) []string {
 		r, s := a.Record, a.Sides[p.Phase]
 		name, seconds, band := p.StepTitle(), p.Estimate.StepTime, p.Confidence.Band
 		text := fmt.Sprintf("A %s takes %s; %s.", name, number.Banded(seconds, band), share(s, "it"))
+		if r.Served && p.Phase == op.Decode && r.TPOT == 0 {
+			out = append(out, "There is no TPOT: requests end with their first token. "+text, fits(r))
+			continue
+		}
 		if r.Served {
 			name, seconds, band = "TPOT", r.TPOT, r.Trusted.TPOT.Band
 			if p.Phase == op.Prefill {

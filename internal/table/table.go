@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"throughline/number"
 )
@@ -73,7 +74,7 @@ func (c *Column[T]) text(row T) string {
 		case c.Digits > 0:
 			return number.Plain(f, c.Digits)
 		case c.Format != "":
-			return fmt.Sprintf(c.Format, f)
+			return strings.Replace(fmt.Sprintf(c.Format, f), "-", "−", 1)
 		}
 	}
 	return Plain(v)

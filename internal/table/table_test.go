@@ -133,3 +133,15 @@ func TestFilled(t *testing.T) {
 		t.Errorf("picked are %s", got)
 	}
 }
+
+// TestMinusForPeople: what is less has a minus sign for people, and the hyphen that programs read in files.
+func TestMinusForPeople(t *testing.T) {
+	rows := Of([]Column[*float64]{{Name: "difference", Kind: Number, Format: "%+.1f", Value: func(v *float64) any { return *v }}}, []float64{-8.44, 3})
+	if text := rows.Render(View{}); !strings.Contains(text, "−8.4") || !strings.Contains(text, "+3.0") {
+		t.Errorf("for people:\n%s", text)
+	}
+	var b strings.Builder
+	if err := rows.Write(&b, FormOf("x.csv")); err != nil || !strings.Contains(b.String(), "-8.4") {
+		t.Errorf("in a file:\n%s (%v)", b.String(), err)
+	}
+}
