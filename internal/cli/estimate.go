@@ -67,12 +67,8 @@ column whose name starts with # is copied.
 			if cmd.Flags().Changed("points") {
 				return estimatePoints(cmd, s, o)
 			}
-			switch {
-			case o.output.name == "":
-			case !o.charts.given():
-				return errors.New("-o works with --points and --chart only")
-			default:
-				o.charts.output = o.output
+			if err := o.nameChart(); err != nil {
+				return err
 			}
 			if several, err := o.curve().several(cmd, s); several {
 				return err
@@ -97,6 +93,15 @@ column whose name starts with # is copied.
 	o.flags = addSettings(cmd, question.Estimate)
 	addOutputs(cmd, "estimate", o.charts.with("estimate", o.files.with(map[string]any{"json": &o.json, "output": &o.output, "force": &o.force, "out": &o.out, "html": &o.charts.html})))
 	return cmd
+}
+
+// nameChart gives a chart the file of -o.
+func (o *estimateOptions) nameChart() error {
+	if o.output.name != "" && !o.charts.given() {
+		return errors.New("-o works with --points and --chart only")
+	}
+	o.charts.output = o.output
+	return nil
 }
 
 // curve is how several questions are answered.

@@ -118,6 +118,53 @@ func (r *Scan) heldText(g *heldRates) string {
 	return "I" + text[1:] + "."
 }
 
+// between says how latencies and the objective go from the first point to the last, where there is
+// nothing to choose; of one point over several seeds, what they are.
+func (r *Scan) between() []string {
+	var rows []*scanRow
+	for i := range r.rows {
+		if r.rows[i].Figures != nil && r.rows[i].Meets {
+			rows = append(rows, &r.rows[i])
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	first, last := rows[0], rows[len(rows)-1]
+	names := []string{"ttft_ms", "tpot_ms"}
+	if r.Of.Of == question.Simulate {
+		names = []string{"ttft_p99_ms", "tpot_p99_ms"}
+	}
+	var parts []string
+	for which, name := range names {
+		k := sweep.Find(r.Of.Of, name)
+		if k < 0 || first.figure(k) == nil || last.figure(k) == nil {
+			continue
+		}
+		cell := func(row *scanRow) string {
+			if r.repeated() {
+				return spreadCell(row, k) + " ms"
+			}
+			return bandCell(row, k, which)
+		}
+		title := strings.TrimSuffix(r.figures[k].Title, " ms")
+		if first == last {
+			parts = append(parts, title+" is "+cell(first))
+		} else {
+			parts = append(parts, fmt.Sprintf("%s goes from %s to %s", title, cell(first), cell(last)))
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return nil
+	case first != last:
+		return []string{fmt.Sprintf("From %s to %s %s.", r.where(first), r.where(last), strings.Join(parts, " and "))}
+	case r.repeated():
+		return []string{fmt.Sprintf("Over %d runs %s.", first.runs, strings.Join(parts, " and "))}
+	}
+	return []string{fmt.Sprintf("At %s %s.", r.where(first), strings.Join(parts, " and "))}
+}
+
 // Breaks reports whether limits were asked for and hold at no point.
 func (r *Scan) Breaks() bool {
 	if r.Of.Of != question.Simulate {
