@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/parquet-go/parquet-go"
-
 	"throughline/internal/scan"
 	"throughline/internal/store"
 	"throughline/internal/table"
@@ -48,7 +46,7 @@ func FuzzPart(f *testing.F) {
 		work := &Work{Manifest: manifest, In: onePart{data: src}}
 		columns := rawColumns(manifest)
 		rows := 0
-		err := work.rows(t.Context(), 0, func(row parquet.Row) error {
+		err := work.rows(t.Context(), 0, func(row []any) error {
 			for _, c := range columns {
 				c.Value(row)
 			}

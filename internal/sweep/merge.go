@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +10,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/parquet-go/parquet-go"
-
 	"throughline/internal/axis"
+	"throughline/internal/parquet"
 	"throughline/internal/scan"
 	"throughline/internal/table"
 )
@@ -61,12 +59,11 @@ func (w *Work) open(ctx context.Context, part int) (*parquet.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	f, err := parquet.Open(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s/%s is broken: %w; remove it, and run the scan again", w.In, name, err)
 	}
-	note, _ := f.Lookup(scanNote)
-	if note != w.noteOf(part).Text {
+	if f.Notes[scanNote] != w.noteOf(part).Text || len(f.Columns) != len(w.Manifest.Columns) {
 		return nil, fmt.Errorf("%s/%s is a part of another scan; remove it, and run the scan again", w.In, name)
 	}
 	return f, nil
@@ -88,7 +85,7 @@ func (w *Work) Merge(ctx context.Context, out io.Writer, form table.Form) (rows 
 		if ctx.Err() != nil {
 			return rows, ctx.Err()
 		}
-		err := w.rows(ctx, part, func(row parquet.Row) error { return all.add(row, sink.Add) })
+		err := w.rows(ctx, part, func(row []any) error { return all.add(row, sink.Add) })
 		if err != nil {
 			return rows, err
 		}
@@ -99,56 +96,26 @@ func (w *Work) Merge(ctx context.Context, out io.Writer, form table.Form) (rows 
 	return all.rows, sink.Close()
 }
 
-// rows visits the rows of a part.
-func (w *Work) rows(ctx context.Context, part int, take func(parquet.Row) error) error {
+// rows visits the rows of a part; a row is written over by the next.
+func (w *Work) rows(ctx context.Context, part int, take func([]any) error) error {
 	f, err := w.open(ctx, part)
 	if err != nil {
 		return err
 	}
-	for _, group := range f.RowGroups() {
-		reader := group.Rows()
-		buffer := make([]parquet.Row, 256)
-		for {
-			n, err := reader.ReadRows(buffer)
-			for _, row := range buffer[:n] {
-				if err := take(row); err != nil {
-					return errors.Join(err, reader.Close())
-				}
-			}
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				return errors.Join(fmt.Errorf("%s/%s is broken: %w; remove it, and run the scan again", w.In, scan.PartName(part), err), reader.Close())
-			}
-		}
-		if err := reader.Close(); err != nil {
-			return err
-		}
+	var own error // of what rows are taken for
+	err = f.Each(func(row []any) error { own = take(row); return own })
+	if err != nil && own == nil {
+		return fmt.Errorf("%s/%s is broken: %w; remove it, and run the scan again", w.In, scan.PartName(part), err)
 	}
-	return nil
+	return err
 }
 
 // rawColumns are the columns of rows as they were read.
-func rawColumns(m *scan.Manifest) (out []table.Column[parquet.Row]) {
+func rawColumns(m *scan.Manifest) (out []table.Column[[]any]) {
 	for i, c := range m.Columns {
-		out = append(out, table.Column[parquet.Row]{Name: c.Name, Unit: c.Unit, Kind: table.Kind(c.Kind), Value: func(row parquet.Row) any { return valueIn(row[i]) }})
+		out = append(out, table.Column[[]any]{Name: c.Name, Unit: c.Unit, Kind: table.Kind(c.Kind), Value: func(row []any) any { return row[i] }})
 	}
 	return out
-}
-
-func valueIn(v parquet.Value) any {
-	switch {
-	case v.IsNull():
-		return nil
-	case v.Kind() == parquet.Double:
-		return v.Double()
-	case v.Kind() == parquet.Int64:
-		return int(v.Int64())
-	case v.Kind() == parquet.Boolean:
-		return v.Boolean()
-	}
-	return string(v.ByteArray())
 }
 
 // decoder makes points of the rows of parts.
@@ -166,12 +133,12 @@ func newDecoder(w *Work) *decoder {
 }
 
 // point is the one of a row. Columns are its number, its values, its figures and the reason.
-func (d *decoder) point(row parquet.Row) *Point {
+func (d *decoder) point(row []any) *Point {
 	p := &Point{Values: make([]scan.Value, len(d.scan.Axes))}
-	p.Number, _ = valueIn(row[0]).(int)
+	p.Number, _ = row[0].(int)
 	for i := range p.Values {
 		a, at := &d.scan.Axes[i], 0
-		switch v := valueIn(row[1+i]).(type) {
+		switch v := row[1+i].(type) {
 		case float64:
 			if p.Values[i].Number = v; a.Texts == nil {
 				continue
@@ -187,13 +154,13 @@ func (d *decoder) point(row parquet.Row) *Point {
 			p.Values[i].Text = a.Texts[at]
 		}
 	}
-	if p.Reason, _ = valueIn(row[len(row)-1]).(string); p.Reason != "" {
+	if p.Reason, _ = row[len(row)-1].(string); p.Reason != "" {
 		return p
 	}
 	p.Meets, p.Figures = true, make([]any, len(d.figure))
 	for k, at := range d.figure {
 		if at >= 0 {
-			p.Figures[k] = valueIn(row[at])
+			p.Figures[k] = row[at]
 		}
 	}
 	return p
@@ -210,20 +177,20 @@ func newMerged(w *Work) *merged {
 	return &merged{keeper: newKeeper(w.Scan, w.Keep), decoder: newDecoder(w)}
 }
 
-func (m *merged) add(row parquet.Row, pass func(parquet.Row) error) error {
+func (m *merged) add(row []any, pass func([]any) error) error {
 	if (m.keeper.Keep == Keep{}) {
 		m.rows++
 		return pass(row)
 	}
 	p := m.point(row)
-	p.Answer = row.Clone()
+	p.Answer = slices.Clone(row)
 	return m.keeper.add(p, nil)
 }
 
-func (m *merged) flush(pass func(parquet.Row) error) error {
+func (m *merged) flush(pass func([]any) error) error {
 	return m.keeper.flush(func(p *Point) error {
 		m.rows++
-		return pass(p.Answer.(parquet.Row))
+		return pass(p.Answer.([]any))
 	})
 }
 
@@ -235,7 +202,7 @@ func (w *Work) Points(ctx context.Context, emit func(*Point) error) error {
 	}
 	d := newDecoder(w)
 	for part := 0; part < w.Manifest.Parts() && err == nil; part++ {
-		err = w.rows(ctx, part, func(row parquet.Row) error { return emit(d.point(row)) })
+		err = w.rows(ctx, part, func(row []any) error { return emit(d.point(row)) })
 	}
 	return err
 }
@@ -249,7 +216,7 @@ func (w *Work) learn(ctx context.Context, round int) error {
 	for ; w.learnt < round; w.learnt++ {
 		from, to := w.Manifest.RoundParts(w.learnt)
 		for part := from; part < to; part++ {
-			err := w.rows(ctx, part, func(row parquet.Row) error {
+			err := w.rows(ctx, part, func(row []any) error {
 				if spot, ok := aims.spot(w.Scan, d.point(row)); ok {
 					w.found = append(w.found, spot)
 				}
@@ -294,15 +261,15 @@ func (w *Work) Verify(ctx context.Context, again int) (*Verified, error) {
 			continue
 		}
 		v.Parts++
-		var rows []parquet.Row
-		if err := w.rows(ctx, part, func(row parquet.Row) error { v.Rows++; rows = append(rows, row.Clone()); return nil }); err != nil {
+		var rows [][]any
+		if err := w.rows(ctx, part, func(row []any) error { v.Rows++; rows = append(rows, slices.Clone(row)); return nil }); err != nil {
 			return v, err
 		}
 		if len(rows) == 0 || part%every != 0 {
 			continue
 		}
 		row := rows[rand.IntN(len(rows))]
-		number, _ := valueIn(row[0]).(int)
+		number, _ := row[0].(int)
 		if err := w.learn(ctx, w.Scan.RoundOf(number)); err != nil {
 			return v, err
 		}
@@ -316,7 +283,7 @@ func (w *Work) Verify(ctx context.Context, again int) (*Verified, error) {
 			if p != nil {
 				now = columns[i].Value(p)
 			}
-			if was := valueIn(row[i]); !same(was, now, w.Manifest.OtherArchitecture() != "") {
+			if was := row[i]; !same(was, now, w.Manifest.OtherArchitecture() != "") {
 				return v, fmt.Errorf("%s/%s: point %d has %s %v, and now it is %v; remove the part, and run the scan again", w.In, scan.PartName(part), number, columns[i].Name, was, now)
 			}
 		}

@@ -11,8 +11,6 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/parquet-go/parquet-go"
-
 	"throughline/internal/jobfile"
 	"throughline/internal/result"
 	"throughline/internal/scan"
@@ -62,8 +60,9 @@ func Resume(ctx context.Context, job *jobfile.Job, o Options, request *scan.Requ
 		return nil, err
 	}
 	for part := range w.Manifest.Parts() {
-		err := w.rows(ctx, part, func(row parquet.Row) error {
-			r, err := w.runs.restored(row[len(row)-1].String())
+		err := w.rows(ctx, part, func(row []any) error {
+			text, _ := row[len(row)-1].(string)
+			r, err := w.runs.restored(text)
 			if err != nil {
 				return fmt.Errorf("%s/%s is broken: %w; remove it, and run again", in, scan.PartName(part), err)
 			}
