@@ -69,6 +69,8 @@ type Options struct {
 	Progress func(parts, done int)
 	// Phase tells what begins.
 	Phase func(name string)
+	// Sofar is given what is simulated while the rest still is, first without any deployment.
+	Sofar func(*Advice)
 
 	tightened  [2]float64 // factors of the limits on TTFT and TPOT; 0: none
 	exhaustive bool       // disables pruning, so that tests can verify it
@@ -146,12 +148,16 @@ type adviser struct {
 	paid    paid     // what the processors of a fleet cost
 	worth   float64  // weight of a request per second relative to other kinds of processors
 	dropped []string // engines left out, and why
+	told    *telling // of what is simulated; nil: nobody asks
 }
 
 // Give ranks the deployments that a question asks for.
 func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 	if !l.Assumptions.Engine {
 		return nil, errors.New("assume: a plan ranks what the clients of an engine see, which these assumptions leave out; run searches under them, or say reference,engine=true")
+	}
+	if o.Objective == MinGPUs || o.Objective == Energy || o.Chance > 0 || len(l.Shares) > 0 || len(l.SearchedLimits()) > 0 {
+		o.Sofar = nil // of several searches one has the answer
 	}
 	got, err := underLimits(ctx, l, o)
 	if got != nil {
@@ -406,6 +412,7 @@ func (f *found) advice(a *adviser, gpus int) (*Advice, error) {
 		frontier = nil
 	}
 	if !a.o.rough {
+		a.begin(f, gpus)
 		var err error
 		if ranked, frontier, err = a.simulate(ranked, frontier); err != nil {
 			return nil, err
@@ -415,7 +422,14 @@ func (f *found) advice(a *adviser, gpus int) (*Advice, error) {
 		}
 		frontier = pareto(frontier)
 	}
-	ranked = rank(ranked, a.o.Top)
+	if err := a.list(&out, rank(ranked, a.o.Top), frontier, gpus); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// list describes the deployments of an answer.
+func (a *adviser) list(out *Advice, ranked, frontier []weighed, gpus int) error {
 	for _, list := range []struct {
 		from []weighed
 		to   *[]Candidate
@@ -423,12 +437,12 @@ func (f *found) advice(a *adviser, gpus int) (*Advice, error) {
 		for _, w := range list.from {
 			c := w.field.candidate(&w, gpus)
 			if err := c.describe(w.predictor(), a.o.Tariff); err != nil {
-				return nil, err
+				return err
 			}
 			*list.to = append(*list.to, c)
 		}
 	}
-	return &out, nil
+	return nil
 }
 
 // addPrices says which prices of systems the dollars rest on.

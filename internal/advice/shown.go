@@ -82,6 +82,9 @@ func (a *adviser) simulateAll(all []*weighed) error {
 			if err := w.simulate(a.ctx, loops); err != nil {
 				return err
 			}
+			if a.told != nil && w.simulated {
+				a.told.add(*w)
+			}
 		}
 		return nil
 	})

@@ -122,7 +122,7 @@ func (e *Endpoint) methods() Object {
 	content := Object{"application/json": Object{"schema": e.answer}}
 	if e.streams {
 		content["text/event-stream"] = Object{"schema": Object{"type": "string",
-			"description": "events progress (phase, parts, done), then one of answer or problems, each an object in JSON"}}
+			"description": "events progress (phase, parts, done) and, of a plan, sofar (the best so far, an answer whose partial is true), then one of answer or problems, each an object in JSON"}}
 	}
 	responses := Object{"200": Object{"description": "the answer", "content": content}}
 	for _, f := range failed {

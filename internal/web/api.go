@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"throughline"
+	"throughline/internal/advice"
 	"throughline/internal/api"
 	"throughline/internal/document"
 	"throughline/internal/question"
@@ -29,25 +31,32 @@ type progress func(phase string, parts, done int)
 type call struct {
 	name string
 	of   question.Command
-	give func(s *Server, ctx context.Context, words map[string]string, tell progress) (any, error)
+	give func(s *Server, ctx context.Context, words map[string]string, to *outbox) (any, error)
 }
 
 var calls = []call{
-	{"plan", question.Plan, func(s *Server, ctx context.Context, words map[string]string, tell progress) (any, error) {
+	{"plan", question.Plan, func(s *Server, ctx context.Context, words map[string]string, to *outbox) (any, error) {
 		p, err := throughline.NewPlans(throughline.Question(words), s.reading()...)
 		if err != nil {
 			return nil, err
 		}
-		follow(p, tell)
+		if to != nil {
+			follow(p, progressTo(to))
+			p.Options.Sofar = func(a *advice.Advice) {
+				if len(a.Ranked) > 0 {
+					to.put(message{name: "sofar", data: object(report.AdviceJSON(&advice.Plans{Loaded: p.Loaded, Options: p.Options, Advice: a}))})
+				}
+			}
+		}
 		return p, p.Search(ctx)
 	}},
-	{"estimate", question.Estimate, func(s *Server, ctx context.Context, words map[string]string, _ progress) (any, error) {
+	{"estimate", question.Estimate, func(s *Server, ctx context.Context, words map[string]string, _ *outbox) (any, error) {
 		return throughline.Estimate(ctx, throughline.Question(words), s.reading()...)
 	}},
-	{"explain", question.Explain, func(s *Server, ctx context.Context, words map[string]string, _ progress) (any, error) {
+	{"explain", question.Explain, func(s *Server, ctx context.Context, words map[string]string, _ *outbox) (any, error) {
 		return throughline.Explain(ctx, throughline.Question(words), s.reading()...)
 	}},
-	{"simulate", question.Simulate, func(s *Server, ctx context.Context, words map[string]string, _ progress) (any, error) {
+	{"simulate", question.Simulate, func(s *Server, ctx context.Context, words map[string]string, _ *outbox) (any, error) {
 		r, err := throughline.Simulate(ctx, throughline.Question(words), s.reading()...)
 		if err != nil {
 			return nil, err
@@ -55,7 +64,7 @@ var calls = []call{
 		text, err := r.Result.JSON()
 		return literal(text), err
 	}},
-	{"compare", question.Compare, func(s *Server, ctx context.Context, words map[string]string, _ progress) (any, error) {
+	{"compare", question.Compare, func(s *Server, ctx context.Context, words map[string]string, _ *outbox) (any, error) {
 		return s.compareJSON(ctx, words)
 	}},
 }
@@ -65,9 +74,6 @@ type literal []byte
 
 // follow tells the progress of a search.
 func follow(p *throughline.Plans, tell progress) {
-	if tell == nil {
-		return
-	}
 	var mu sync.Mutex
 	phase, parts, done := "searching", 0, 0
 	p.Options.Phase = func(name string) {
@@ -177,25 +183,30 @@ func (s *Server) call(c *call) http.HandlerFunc {
 		if slow(words) || c.name == "scan" {
 			limit = longDeadline
 		}
-		var stream *events
-		tell := progress(nil)
-		if strings.Contains(r.Header.Get("Accept"), eventStream) {
-			stream = newEvents(w)
-			tell = stream.progress
+		streams := strings.Contains(r.Header.Get("Accept"), eventStream)
+		var to *outbox
+		tell, write := progress(nil), func(message) {}
+		if streams {
+			w.Header().Set("Content-Type", eventStream)
+			w.WriteHeader(http.StatusOK)
+			to = newOutbox()
+			tell, write = progressTo(to), func(m message) { send(w, m) }
 		}
 		var answer any
-		err = s.work.do(r.Context(), limit, func(ctx context.Context) (err error) {
+		err = s.aside(r.Context(), limit, cmp.Or(to, newOutbox()), write, func() {}, func(ctx context.Context) (err error) {
 			asked, several, err := s.several(ctx, of, words, tell)
 			if several || err != nil || c.give == nil {
 				answer = asked
 				return err
 			}
-			answer, err = c.give(s, ctx, words, tell)
+			answer, err = c.give(s, ctx, words, to)
 			return err
 		})
 		switch {
-		case stream != nil:
-			stream.end(answer, err)
+		case streams && err != nil:
+			send(w, message{name: "problems", data: object(problemsJSON(err))})
+		case streams:
+			send(w, message{name: "answer", data: object(answer)})
 		case err != nil:
 			writeProblems(w, statusOf(err), err)
 		default:
@@ -221,60 +232,45 @@ func slow(words map[string]string) bool {
 	return words["rate"] != "" || words["max-rate"] != "" || words["trace"] != ""
 }
 
-// events are an answer as a stream: its phases, then the whole.
-type events struct {
-	mu   sync.Mutex
-	w    http.ResponseWriter
-	last time.Time
-}
-
-func newEvents(w http.ResponseWriter) *events {
-	w.Header().Set("Content-Type", eventStream)
-	w.WriteHeader(http.StatusOK)
-	return &events{w: w}
-}
-
 // eventPause is the least time between two messages on progress.
 const eventPause = 100 * time.Millisecond
 
-func (e *events) progress(phase string, parts, done int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if time.Since(e.last) < eventPause && done > 0 {
-		return
-	}
-	e.last = time.Now()
-	text, _ := json.Marshal(map[string]any{"phase": phase, "parts": parts, "done": done}) // plain values
-	e.send("progress", text)
-}
-
-func (e *events) end(answer any, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var b bytes.Buffer
-	name := "answer"
-	switch text, ok := answer.(literal); {
-	case err != nil:
-		name = "problems"
-		json.NewEncoder(&b).Encode(problemsJSON(err))
-	case ok:
-		b.Write(text)
-	default:
-		if err := report.WriteObject(&b, answer); err != nil {
-			name = "problems"
-			json.NewEncoder(&b).Encode(problemsJSON(err))
+// progressTo tells progress as messages, not too often.
+func progressTo(o *outbox) progress {
+	var mu sync.Mutex
+	var last time.Time
+	return func(phase string, parts, done int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(last) < eventPause && done > 0 {
+			return
 		}
+		last = time.Now()
+		text, _ := json.Marshal(map[string]any{"phase": phase, "parts": parts, "done": done}) // plain values
+		o.put(message{name: "progress", data: text})
 	}
-	e.send(name, b.Bytes())
 }
 
-func (e *events) send(name string, data []byte) {
-	fmt.Fprintf(e.w, "event: %s\n", name)
-	for line := range bytes.Lines(data) {
-		fmt.Fprintf(e.w, "data: %s\n", bytes.TrimRight(line, "\n"))
+// object is an answer as commands write it.
+func object(v any) []byte {
+	if text, ok := v.(literal); ok {
+		return text
 	}
-	io.WriteString(e.w, "\n")
-	if f, ok := e.w.(http.Flusher); ok {
+	var b bytes.Buffer
+	if err := report.WriteObject(&b, v); err != nil {
+		panic(err) // answers are plain values
+	}
+	return b.Bytes()
+}
+
+// send writes an event of a stream.
+func send(w http.ResponseWriter, m message) {
+	fmt.Fprintf(w, "event: %s\n", m.name)
+	for line := range bytes.Lines(m.data) {
+		fmt.Fprintf(w, "data: %s\n", bytes.TrimRight(line, "\n"))
+	}
+	io.WriteString(w, "\n")
+	if f, ok := w.(http.Flusher); ok {
 		f.Flush()
 	}
 }

@@ -169,5 +169,5 @@ func (s *Server) paste(w http.ResponseWriter, r *http.Request) {
 	}
 	got := c.data.(*catalogued)
 	got.Typed, got.Wrong = text, problemsOf(err)
-	s.write(w, http.StatusBadRequest, st, &c, nil)
+	(&pageWriter{s: s, w: w, st: st, status: http.StatusBadRequest}).end(&c, nil)
 }

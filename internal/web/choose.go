@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"slices"
 	"strings"
+	"time"
 
 	"throughline"
 	"throughline/internal/advice"
@@ -112,53 +113,100 @@ func (f *found) rowWords(c *advice.Candidate) map[string]string {
 	return nil
 }
 
-// plan answers a question for each of its systems.
-func (s *Server) plan(ctx context.Context, words map[string]string) (out []*found, err error) {
+// planned is a plan with the words of its rows.
+func (s *Server) planned(system string, p *throughline.Plans) (*found, error) {
+	f := &found{system: system, Plans: p}
+	var doc bytes.Buffer
+	err := report.WriteObject(&doc, report.AdviceJSON(p.Plans))
+	if err == nil {
+		f.words, err = question.PlannedWords(s.door(), doc.Bytes())
+	}
+	return f, err
+}
+
+// plan answers a question for each of its systems. Listen prepares to hear of a search; the plans
+// before it are known.
+func (s *Server) plan(ctx context.Context, words map[string]string, listen func(before []*found, system string, p *throughline.Plans)) (out []*found, err error) {
 	systems := question.Words(words["system"])
 	if len(systems) == 0 {
 		systems = []string{""}
 	}
 	for _, system := range systems[:min(len(systems), mostSystems)] {
-		q := throughline.Question{}
-		for name, text := range words {
-			q[name] = text
-		}
-		if q["system"] = system; system == "" {
-			delete(q, "system")
-		}
+		q := throughline.Question(replaced(words, "system", system))
 		name := encode(choosing.query(q))
-		if known, ok := s.planned.get(name); ok {
+		if known, ok := s.answered.get(name); ok {
 			out = append(out, known)
 			continue
 		}
-		p, err := throughline.Plan(ctx, q, s.reading()...)
+		p, err := throughline.NewPlans(q, s.reading()...)
 		if err != nil {
 			return nil, err
 		}
-		f := &found{system: system, Plans: p}
-		var doc bytes.Buffer
-		if err := report.WriteObject(&doc, report.AdviceJSON(p.Plans)); err != nil {
+		if listen != nil {
+			listen(out, system, p)
+		}
+		if err := p.Search(ctx); err != nil {
 			return nil, err
 		}
-		if f.words, err = question.PlannedWords(s.door(), doc.Bytes()); err != nil {
+		f, err := s.planned(system, p)
+		if err != nil {
 			return nil, err
 		}
 		if !p.Partial {
-			s.planned.put(name, f)
+			s.answered.put(name, f)
 		}
 		out = append(out, f)
 	}
 	return out, nil
 }
 
+// phasePause is the least time between two pages that say what is done.
+const phasePause = time.Second
+
+// listen shows a search under way: what it does and, once something is simulated, the best so far.
+func (s *Server) listen(ctx context.Context, st *state) func([]*found, string, *throughline.Plans) {
+	return func(before []*found, system string, p *throughline.Plans) {
+		var told time.Time
+		follow(p, func(phase string, parts, done int) { // one at a time
+			if phase == "searching" || time.Since(told) < phasePause { // which is soon over
+				return
+			}
+			told = time.Now()
+			st.sofar.put(message{name: "phase", page: &content{phase: fmt.Sprintf("%s: %d of %d", phase, done, parts)}})
+		})
+		p.Options.Sofar = func(a *advice.Advice) {
+			if len(a.Ranked) == 0 {
+				return
+			}
+			f, err := s.planned(system, &throughline.Plans{Plans: &advice.Plans{Loaded: p.Loaded, Options: p.Options, Advice: a}, Remarks: p.Remarks})
+			if err != nil {
+				return // it comes again with the answer
+			}
+			brief := *f.Advice
+			brief.Dots = nil // they would be sent twice
+			f.Advice = &brief
+			c, err := s.chosen(ctx, st, append(slices.Clone(before), f))
+			if err == nil {
+				c.phase = fmt.Sprintf("%s %s", st.language.say("The best so far of"), number.Grouped(len(a.Dots)))
+				st.sofar.put(message{name: "stage", page: &c})
+			}
+		}
+	}
+}
+
 func (s *Server) choose(ctx context.Context, st *state) (content, error) {
 	if st.words["model"] == "" && st.words["system"] == "" {
 		return content{}, nil
 	}
-	plans, err := s.plan(ctx, st.words)
+	plans, err := s.plan(ctx, st.words, s.listen(ctx, st))
 	if err != nil {
 		return content{}, err
 	}
+	return s.chosen(ctx, st, plans)
+}
+
+// chosen is the view of plans.
+func (s *Server) chosen(ctx context.Context, st *state, plans []*found) (content, error) {
 	c := &choice{}
 	out := content{data: c, takes: st.planTakes()}
 	for _, f := range plans {
@@ -181,7 +229,6 @@ func (s *Server) choose(ctx context.Context, st *state) (content, error) {
 	lead := &best.Ranked[0]
 	c.Says = append(sentence.Plan(best.Plans.Plans), others(plans, first)...)
 	c.Big, c.Unit, c.Band = headline(&best.Options, lead)
-	out.title = fmt.Sprintf("%s on %d × %s", best.Loaded.Shape.Name, lead.Procs, best.Loaded.Decode.Name)
 	c.rank(st, plans, pins)
 	c.pick(st, plans)
 	out.pins = c.mark(st, plans, pins)

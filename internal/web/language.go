@@ -57,5 +57,5 @@ var inChinese = map[string]string{
 	", prefill on ": "，prefill 在 ", ", batch ": "，批量 ", " tokens, behind ": " token，引擎 ", ", at ": "，每秒 ", " requests/s of ": " 个请求，", " tokens, TTFT ≤ ": " token，TTFT ≤ ", ", TPOT ≤ ": "，TPOT ≤ ",
 	" tokens, ": " token，", " clients, behind ": " 个客户端，引擎 ", ", measured ": "，实测 ",
 	"a model": "某个模型", "some": "若干", "a system": "某个系统", "any time": "不限", "any engine": "任意引擎", "any": "任意", "as clients fill it": "由客户端决定", "by itself": "自动", "the same GPUs": "相同的 GPU", "nothing yet": "暂无",
-	"requests": "请求", "limits and goal": "限制与目标", "parallelism": "并行", "number formats": "数值格式", "engine options": "引擎选项", "power and cost": "功耗与成本", "assumptions": "假设", "input and output": "输入与输出", "Stop": "停止", "Loading": "正在计算", "clear": "清除",
+	"requests": "请求", "limits and goal": "限制与目标", "parallelism": "并行", "number formats": "数值格式", "engine options": "引擎选项", "power and cost": "功耗与成本", "assumptions": "假设", "input and output": "输入与输出", "Stop": "停止", "Go on": "继续", "Computing": "正在计算", "The best so far of": "目前最优，候选总数", "Loading": "正在计算", "clear": "清除",
 }

@@ -29,12 +29,25 @@ type pin struct {
 // letters of pins.
 const letters = "ABCD"
 
+// estimated predicts a deployment, once.
+func (s *Server) estimated(ctx context.Context, words map[string]string) (*throughline.Estimated, error) {
+	name := encode(explaining.query(words))
+	if got, ok := s.known.get(name); ok {
+		return got, nil
+	}
+	got, err := throughline.Estimate(ctx, throughline.Question(words), s.reading()...)
+	if err == nil {
+		s.known.put(name, got)
+	}
+	return got, err
+}
+
 // pinned answers the deployments that the address pins. One that has no answer any more is left
 // out, so that the others stay.
 func (s *Server) pinned(ctx context.Context, st *state) (out []pin, err error) {
 	for i, code := range st.pins {
 		words := decoded(code)
-		got, err := throughline.Estimate(ctx, throughline.Question(words), s.reading()...)
+		got, err := s.estimated(ctx, words)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

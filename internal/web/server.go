@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"throughline"
 )
 
 // Options are how a server is set up.
@@ -37,8 +39,9 @@ type Server struct {
 	deadline time.Duration
 	work     *work
 	drawn    *kept[drawing]
-	planned  *kept[*found] // by its words, for the same question with another row open or pinned
+	answered *kept[*found] // by its words, for the same question with another row open or pinned
 	uploads  *kept[upload]
+	known    *kept[*throughline.Estimated] // deployments that are pinned or changed, by their words
 }
 
 // Bounds of what requests may take.
@@ -48,6 +51,7 @@ const (
 	headerTime    = 5 * time.Second
 	idleTime      = time.Minute
 	readTime      = time.Minute
+	writeTime     = time.Minute            // for what is written at once
 	endTime       = 500 * time.Millisecond // for open requests when the server ends
 	mostHeader    = 64 << 10
 	mostText      = 1 << 20 // of pasted text and questions
@@ -55,6 +59,7 @@ const (
 	keptUploads   = 32
 	keptDrawings  = 64
 	keptPlans     = 16
+	keptKnown     = 64
 	mostOpen      = 512 // connections
 )
 
@@ -72,7 +77,8 @@ func NewServer(o Options) *Server {
 	}
 	cores := runtime.GOMAXPROCS(0)
 	s.work = newWork(cores, 4*cores)
-	s.planned = newKept[*found](keptPlans)
+	s.answered = newKept[*found](keptPlans)
+	s.known = newKept[*throughline.Estimated](keptKnown)
 	s.drawn, s.uploads = newKept[drawing](keptDrawings), newKept[upload](keptUploads)
 	return s
 }
@@ -137,6 +143,12 @@ type counted struct {
 	net.Conn
 	of   *bounded
 	once sync.Once
+}
+
+// Write gives up on clients that take nothing for long.
+func (c *counted) Write(p []byte) (int, error) {
+	c.SetWriteDeadline(time.Now().Add(writeTime))
+	return c.Conn.Write(p)
 }
 
 func (c *counted) Close() error {

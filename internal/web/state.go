@@ -23,6 +23,8 @@ type state struct {
 	language *language
 	narrow   bool
 	theme    string
+
+	sofar *outbox // where the view tells what it knows before its answer
 }
 
 // mostPins is how many deployments keep a colour.

@@ -118,7 +118,7 @@ type filer = func(s *Server, ctx context.Context, st *state) (*taken, error)
 // ofPlan is a file of the first plan of a question.
 func ofPlan(make func(ctx context.Context, p *advice.Plans) (*taken, error)) filer {
 	return func(s *Server, ctx context.Context, st *state) (*taken, error) {
-		plans, err := s.plan(ctx, st.words)
+		plans, err := s.plan(ctx, st.words, nil)
 		if err != nil {
 			return nil, err
 		}

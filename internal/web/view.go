@@ -84,7 +84,8 @@ type content struct {
 	data      any
 	pins      []pin
 	takes     []link
-	status    int // of the response; 0: 200
+	status    int    // of the response; 0: 200
+	phase     string // what is done now, where this is not the whole answer
 }
 
 // link is a text that leads somewhere.
@@ -141,13 +142,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, st *state, show 
 	}
 	var c content
 	err := st.wrong
+	out := &pageWriter{s: s, w: w, st: st}
 	if err != nil { // all problems at once
 		first, _, _ := strings.Cut(st.words["system"], ",")
 		asked := question.NewQuery(s.door(), st.view.of, replaced(st.words, "system", first))
 		_, more := asked.Load()
 		err = question.Once(document.Join(err, asked.Wrong, more))
 	} else {
-		err = s.work.do(r.Context(), limit, func(ctx context.Context) (err error) {
+		st.sofar = newOutbox()
+		err = s.aside(r.Context(), limit, st.sofar, func(m message) { out.stage(m.page, nil) }, out.late, func(ctx context.Context) (err error) {
 			c, err = show(s, ctx, st)
 			return err
 		})
@@ -155,15 +158,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, st *state, show 
 	switch {
 	case errors.Is(err, context.Canceled):
 		return // nobody waits
-	case err == nil && c.elsewhere != "":
+	case err == nil && c.elsewhere != "" && !out.begun:
 		redirect(w, c.elsewhere)
 		return
 	}
-	status := cmp.Or(c.status, http.StatusOK)
+	out.status = cmp.Or(c.status, http.StatusOK)
 	if err != nil {
-		status = statusOf(err)
+		out.status = statusOf(err)
 	}
-	s.write(w, status, st, &c, err)
+	out.end(&c, err)
 }
 
 // statusOf is the status of an answer that failed.
@@ -209,6 +212,8 @@ type page struct {
 	Here     string
 	Language string
 	Theme    string
+
+	Phase, Elsewhere string
 }
 
 // navigation is a link to a view.
@@ -219,45 +224,6 @@ type navigation struct {
 
 // T is a word of the page in its language.
 func (p *page) T(word string) string { return p.language.say(word) }
-
-// write writes a page.
-func (s *Server) write(w http.ResponseWriter, status int, st *state, c *content, err error) {
-	p := &page{
-		state: st, Content: c.data, View: st.view.path, Path: "/" + st.view.path, Title: c.title, Problems: problemsOf(err), Pins: c.pins, Takes: c.takes,
-		Here: st.address(), Language: st.language.code, Theme: st.theme, Commands: c.commands,
-	}
-	if p.Title == "" {
-		p.Title = p.T(st.view.title)
-	}
-	if p.Commands == nil && err == nil && len(st.words) > 0 {
-		words := c.words
-		if words == nil {
-			words = st.words
-		}
-		p.Commands = []string{st.view.command(words)}
-	}
-	for _, v := range views {
-		if v != chips {
-			p.Nav = append(p.Nav, navigation{p.T(v.title), st.leadsTo(v), v == st.view || v == mapping && st.view == chips})
-		}
-	}
-	st.wrong = err
-	p.Sentence, p.Groups = st.controls()
-	for name, text := range st.shown {
-		p.Keep = append(p.Keep, link{name, text})
-	}
-	for _, pin := range st.pins {
-		p.Keep = append(p.Keep, link{pinName, pin})
-	}
-	slices.SortFunc(p.Keep, func(a, b link) int { return cmp.Or(cmp.Compare(a.Text, b.Text), cmp.Compare(a.To, b.To)) })
-	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, "page.html", p); err != nil {
-		panic(err) // a mistake of the template
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	w.Write(b.Bytes())
-}
 
 // Inner is the content of a view, by its own template.
 func (p *page) Inner() (template.HTML, error) {

@@ -125,7 +125,7 @@ func (s *Server) lead(ctx context.Context, st *state, v *view) (string, error) {
 	case len(st.pins) > 0:
 		words = decoded(st.pins[0])
 	case code != "":
-		plans, err := s.plan(ctx, decoded(code))
+		plans, err := s.plan(ctx, decoded(code), nil)
 		if err != nil {
 			return "", err
 		}

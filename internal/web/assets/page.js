@@ -15,6 +15,12 @@ if (phone.matches !== wasNarrow) {
   if (document.querySelector("svg.chart")) location.reload();
 }
 
+// Of the stages of an answer the last that is whole stays.
+const whole = all(".stage").filter(s => s.querySelector(":scope > .end"));
+for (const s of all(".stage")) if (s !== whole.at(-1)) s.remove();
+const next = document.querySelector("[data-elsewhere]");
+if (next) location.replace(next.href);
+
 function start(part) {
   for (const b of all("[data-theme-toggle]", part)) b.addEventListener("click", () => {
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
