@@ -92,6 +92,7 @@ type Bar struct {
 	From, To float64
 	Paint    Paint
 	Hatch    bool
+	Hollow   bool   // a dashed outline: what it was before
 	Inside   string // label on it or, if it does not fit, below it
 	After    string // label after the end
 	Tip      string

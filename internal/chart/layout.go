@@ -179,8 +179,8 @@ func (d *drawing) panels(c *Chart, area box) {
 			continue
 		}
 		p.scales()
-		if i == 0 {
-			d.scene.Across = Across{p.x.from, p.x.to, p.x.low, p.x.high, p.x.log}
+		if dragged := slices.ContainsFunc(p.Rules, func(r Rule) bool { return r.Ref != "" }); i == 0 || dragged {
+			d.scene.Across = Across{p.x.from, p.x.to, p.x.low, p.x.high, p.x.log, p.area.y0, p.area.y1}
 		}
 		d.plot(p)
 	}

@@ -46,6 +46,10 @@ func (d *drawing) bars(p *plot) {
 			continue
 		}
 		at := p.barBox(b)
+		if b.Hollow {
+			d.stroke("ghost", b.Paint, 1, true, []XY{{at.x0, at.y0}, {at.x1, at.y0}, {at.x1, at.y1}, {at.x0, at.y1}, {at.x0, at.y0}})
+			continue
+		}
 		if at.x1-at.x0 < narrowest {
 			columns.add(p, b, at)
 			continue

@@ -13,7 +13,7 @@ type Scene struct {
 	Title       string
 	Description string
 	Marks       []Mark
-	Across      Across // of the first panel
+	Across      Across // of the first panel, or the last with rules to drag
 
 	scale float64 // of what has a size of its own; 0: 1
 }
@@ -23,6 +23,8 @@ type Across struct {
 	From, To  float64 // positions
 	Low, High float64 // values
 	Log       bool
+
+	Top, Bottom float64 // of the plot
 }
 
 // Shape is the kind of a mark.

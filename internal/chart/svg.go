@@ -198,7 +198,7 @@ func (v SVG) Write(w io.Writer, s *Scene) error {
 	zoom := cmp.Or(v.Zoom, 1)
 	role, across := "img", ""
 	if v.Theme == nil && slices.ContainsFunc(s.Marks, func(m Mark) bool { return m.Link != "" || m.Ref != "" }) {
-		role, across = "group", fmt.Sprintf(` data-across="%s %s %g %g %t"`, num(s.Across.From), num(s.Across.To), s.Across.Low, s.Across.High, s.Across.Log)
+		role, across = "group", fmt.Sprintf(` data-across="%s %s %g %g %t %s %s"`, num(s.Across.From), num(s.Across.To), s.Across.Low, s.Across.High, s.Across.Log, num(s.Across.Top), num(s.Across.Bottom))
 	}
 	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" id="%s" class="chart %s" width="%s" height="%s" viewBox="0 0 %s %s" role="%s" aria-labelledby="%s-title %s-desc"%s font-family="%s">`+"\n",
 		name, escape.Replace(s.Kind), num(zoom*s.Width), num(zoom*s.Height), num(s.Width), num(s.Height), role, name, name, across, fontFamily)

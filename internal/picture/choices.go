@@ -72,11 +72,22 @@ type Marked struct {
 	*result.Record
 }
 
+// Beside is a measured run and its prediction: seconds, and output tokens per second and GPU.
+type Beside struct {
+	Name                string
+	Place               int
+	Measured, Predicted Seen
+}
+
+// Seen is what clients of a run see.
+type Seen struct{ TTFT, TPOT, Latency, PerGPU float64 }
+
 // Choices are plans in one drawing: the frontier of each as steps, all that was weighed as faint
 // dots, and some deployments with their bands.
 type Choices struct {
 	Plans      []Choice
 	Marks      []Marked
+	Runs       []Beside
 	Across, Up *Figure
 }
 
@@ -124,10 +135,38 @@ func (c *Choices) Draw() (*chart.Chart, error) {
 		p.Dots = append(p.Dots, chart.Dots{Paint: paint, Form: form, Size: 6, Points: []chart.Dot{{XY: at, Label: m.Label, Ref: m.Ref, Link: m.Link,
 			Tip: fmt.Sprintf("%s: %s %s, %s %s", m.Label, number.Plain(at.X, 3), c.Across.Title, number.Rate(at.Y), c.Up.Title)}}})
 	}
+	tells += c.beside(&p)
 	c.limit(&p)
 	out := &chart.Chart{Kind: "choices", Title: c.Up.Title + " against " + c.Across.Title, Panels: []chart.Panel{p}}
 	out.Description = "The best deployments as steps, from the fastest for a user to the highest throughput." + tells
 	return out, nil
+}
+
+// beside draws measured runs as crosses, each joined to what is predicted for it.
+func (c *Choices) beside(p *chart.Panel) (tells string) {
+	if c.Up.Name != "gpu" {
+		return "" // of the rest nothing was measured
+	}
+	at := func(s *Seen) chart.XY {
+		r := &result.Record{}
+		r.TTFT, r.TPOT, r.Latency = s.TTFT, s.TPOT, s.Latency
+		return chart.XY{X: c.Across.of(r, s.PerGPU), Y: s.PerGPU}
+	}
+	for i := range c.Runs {
+		b := &c.Runs[i]
+		from, to, paint := at(&b.Measured), at(&b.Predicted), choicePaint(b.Place)
+		if b.Place < 0 {
+			paint = chart.Ink
+		}
+		ref := fmt.Sprintf("run%d", i)
+		p.Lines = append(p.Lines, chart.Line{Paint: paint, Width: 1, Points: []chart.XY{from, to}, Ref: ref})
+		p.Dots = append(p.Dots, chart.Dots{Paint: paint, Form: chart.Cross, Size: 5, Points: []chart.Dot{{XY: from, Ref: ref,
+			Tip: fmt.Sprintf("measured, %s: %s %s, %s %s; predicted %s and %s", b.Name, number.Plain(from.X, 3), c.Across.Title, number.Rate(from.Y), c.Up.Title, number.Plain(to.X, 3), number.Rate(to.Y))}}})
+	}
+	if len(c.Runs) > 0 {
+		tells = fmt.Sprintf(" Crosses are %s, joined to their predictions.", number.Count(len(c.Runs), "measured run"))
+	}
+	return tells
 }
 
 // arrow is the title of an axis with the way to the better.

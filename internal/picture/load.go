@@ -88,8 +88,8 @@ func load(l Load) (*chart.Chart, error) {
 	cache := chart.Panel{Weight: 1, Least: 30, Y: chart.Axis{Title: "KV cache used, %", Zero: true}, X: axis}
 	requests.X.Bare = true
 	cache.X.Title = "time in s"
-	running := chart.Area{Paint: chart.C1, Steps: true, Tip: "running requests"}
-	waiting := chart.Area{Paint: chart.C7, Steps: true, Tip: "waiting requests"}
+	running := chart.Area{Paint: chart.C1, Steps: true, Tip: "running requests", Ref: "time"}
+	waiting := chart.Area{Paint: chart.C7, Steps: true, Tip: "waiting requests", Ref: "time"}
 	used := chart.Line{Paint: chart.C4, Steps: true}
 	var peak Sample
 	add := func(s Sample, time float64) {

@@ -54,7 +54,7 @@ func stepOf(t testing.TB, phase int, change func(*question.Question)) Step {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Step{a, phase, x, parts}
+	return Step{Answer: a, Phase: phase, Why: x, Parts: parts}
 }
 
 // deepseek is the step that is looked at most.

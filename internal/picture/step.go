@@ -22,6 +22,9 @@ type Step struct {
 	Phase  int // index of the phase
 	Why    *explain.Explanation
 	Parts  *explain.Parts // of what clients see; nil: none are served
+
+	Was    *Step      // the same before numbers were changed, drawn hollow; nil: nothing was
+	Window [2]float64 // shares of the step between which operators are named; none: a layer in its middle
 }
 
 // StepKinds are the charts of explain.
@@ -108,6 +111,7 @@ func roofline(s Step) (*chart.Chart, error) {
 	high = max(high, 4*top/bandwidth)
 	p.X.Low, p.X.High = chart.At(low/2), chart.At(high*2)
 	p.Y.Low, p.Y.High = chart.At(bottom/3), chart.At(top/1e12*2)
+	p.Lines = s.ghosts(low/2, high*2, *p.Y.Low)
 	for _, k := range ceilings {
 		p.Lines = append(p.Lines, roof(k, low/2, high*2, *p.Y.Low, top, bandwidth))
 	}
@@ -147,6 +151,42 @@ func roofline(s Step) (*chart.Chart, error) {
 
 // RefOf names an operator in all charts of a page.
 func RefOf(operator string) string { return "op " + operator }
+
+// ghosts are the ceilings as they were, and ways of the operators that took the most time to where
+// they are now.
+func (s *Step) ghosts(low, high, floor float64) (out []chart.Line) {
+	if s.Was == nil {
+		return nil
+	}
+	was, ceilings := s.Was.Why.Roofline()
+	var top, bandwidth float64
+	for _, k := range ceilings {
+		if k.Memory {
+			bandwidth = max(bandwidth, k.Rate)
+		} else {
+			top = max(top, k.Rate)
+		}
+	}
+	for _, k := range ceilings {
+		if !k.Calibrated {
+			l := roof(k, low, high, floor, top, bandwidth)
+			l.Paint, l.Dash, l.Width, l.Label = chart.Muted, true, 1, ""
+			out = append(out, l)
+		}
+	}
+	now, _ := s.Why.Roofline()
+	for _, o := range was {
+		at := slices.IndexFunc(now, func(n *estimate.Operator) bool { return n.Name == o.Name && n.Block == o.Block })
+		if at < 0 || o.Share < leastNamed {
+			continue
+		}
+		from, to := under(o), under(now[at])
+		if math.Abs(math.Log(to.Y/from.Y)) > 0.02 {
+			out = append(out, chart.Line{Paint: chart.Muted, Width: 1.4, Points: []chart.XY{from, to}})
+		}
+	}
+	return out
+}
 
 // formOf is the shape of a part, the same in every chart.
 func formOf(k style) chart.Form {

@@ -24,8 +24,20 @@ func timeline(s Step) (*chart.Chart, error) {
 	c.Note = "" // lanes need the room
 	lanes := lanesOf(step.Spans)
 	var l legend
+	end := s.micros()
+	for i := range step.Spans {
+		end = max(end, 1e6*step.Spans[i].End)
+	}
 	layer, from, to := layerSpans(step, step.Depth()/2)
-	if layer != nil {
+	if s.Window[1] > s.Window[0] {
+		from, to = end*s.Window[0], end*s.Window[1]
+		unit, size := timeUnit(to - from)
+		p := s.windowPanel(from, to, size, &l)
+		use := usePanel(step, from, to, size)
+		use.X.Title = fmt.Sprintf("time in %s from %s of the step on", unit, duration(from))
+		c.Panels = append(c.Panels, p, use)
+		layer = step.Spans // what is drawn above is marked below
+	} else if layer != nil {
 		unit, size := timeUnit(to - from)
 		p := s.layerPanel(layer, from, to, size, &l)
 		use := usePanel(step, from, to, size)
@@ -39,10 +51,6 @@ func timeline(s Step) (*chart.Chart, error) {
 			c.Panels = append(c.Panels, p)
 		}
 	}
-	end := s.micros()
-	for i := range step.Spans {
-		end = max(end, 1e6*step.Spans[i].End)
-	}
 	unit, size := timeUnit(end)
 	stepPanel := s.lanePanel(step.Spans, lanes, 0, end, size, &l)
 	for i := range stepPanel.Bars {
@@ -53,7 +61,10 @@ func timeline(s Step) (*chart.Chart, error) {
 	stepPanel.Title, stepPanel.Weight, stepPanel.Least = "The whole step", 1.3, 11*float64(len(lanes))
 	stepPanel.X.Title = "time in " + unit
 	if layer != nil {
-		stepPanel.Rules = []chart.Rule{{X: chart.At(from / size), Paint: chart.Ink}, {X: chart.At(to / size), Paint: chart.Ink}}
+		stepPanel.Rules = []chart.Rule{{X: chart.At(from / size), Paint: chart.Ink, Ref: "brush"}, {X: chart.At(to / size), Paint: chart.Ink, Ref: "brush"}}
+	}
+	if s.Was != nil {
+		stepPanel.Title += ", " + duration(s.micros()) + ", was " + duration(s.Was.micros())
 	}
 	c.Panels = append(c.Panels, stepPanel)
 	c.Keys = l.keys
@@ -159,6 +170,33 @@ func (s *Step) layerPanel(layer []schedule.Span, from, to, size float64, l *lege
 		p.Bars = append(p.Bars, chart.Bar{Band: band, From: (start - from) / size, To: (end - from) / size, Paint: besideStyle.paint,
 			Tip: fmt.Sprintf("%s of another layer: %s", step.Running(m).Name, duration(1e6*(m.End-m.Start)))})
 	}
+	return p
+}
+
+// windowPanel draws what runs between two times of the step, of all layers.
+func (s *Step) windowPanel(from, to, size float64, l *legend) chart.Panel {
+	step := s.result().Contents
+	first, last := -1, -1
+	var spans []schedule.Span
+	for _, m := range step.Spans {
+		if m.Stage != 0 || 1e6*m.End <= from || 1e6*m.Start >= to {
+			continue
+		}
+		if m.Part == schedule.LayersPart && m.End > m.Start {
+			if first < 0 || m.Layer < first {
+				first = m.Layer
+			}
+			last = max(last, m.Layer)
+		}
+		m.Start, m.End = max(m.Start, from/1e6), min(m.End, to/1e6)
+		spans = append(spans, m)
+	}
+	p := s.lanePanel(spans, lanesOf(spans), from, to, size, l)
+	p.Title = fmt.Sprintf("From %s to %s", duration(from), duration(to))
+	if first >= 0 {
+		p.Title += fmt.Sprintf(", layers %d to %d of %d", first+1, last+1, step.Depth())
+	}
+	p.Weight, p.X.Bare, p.Airy = 4, true, true
 	return p
 }
 

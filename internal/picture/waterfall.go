@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"throughline/internal/chart"
@@ -50,18 +51,28 @@ func waterfall(s Step) (*chart.Chart, error) {
 	c := &chart.Chart{Kind: "waterfall", Subtitle: report.PointTitle(s.Answer)}
 	var l legend
 	var titles, tells []string
+	old := &Step{Answer: s.Answer, Parts: &explain.Parts{}}
+	if s.Was != nil && s.Was.Parts != nil {
+		old = s.Was
+	}
 	for _, one := range []struct {
 		name    string
 		seconds float64
 		band    float64
 		parts   []explain.Part
-	}{{"TPOT", r.TPOT, r.Trusted.TPOT.Band, s.Parts.TPOT}, {"TTFT", r.TTFT, r.Trusted.TTFT.Band, s.Parts.TTFT}} {
+		was     float64
+		before  []explain.Part
+	}{{"TPOT", r.TPOT, r.Trusted.TPOT.Band, s.Parts.TPOT, old.Answer.Record.TPOT, old.Parts.TPOT}, {"TTFT", r.TTFT, r.Trusted.TTFT.Band, s.Parts.TTFT, old.Answer.Record.TTFT, old.Parts.TTFT}} {
 		if len(one.parts) == 0 || !(one.seconds > 0) {
 			continue
 		}
 		text := number.Banded(one.seconds, one.band)
 		titles = append(titles, one.name+" "+text)
 		p := s.falling(one.name, one.seconds, one.parts, &l)
+		if len(one.before) > 0 {
+			haunt(&p, one.seconds, one.parts, one.was, one.before)
+			tells = append(tells, fmt.Sprintf("%s was %s", one.name, number.Time(one.was, 3)))
+		}
 		p.Title = fmt.Sprintf("%s %s", one.name, text)
 		c.Panels = append(c.Panels, p)
 		for _, part := range one.parts {
@@ -93,4 +104,21 @@ func (s *Step) falling(name string, seconds float64, parts []explain.Part, l *le
 	p.Bars = append(p.Bars, chart.Bar{Band: len(parts), To: 1e6 * seconds / size, Paint: totalStyle.paint, After: number.Time(seconds, 3), Tip: fmt.Sprintf("%s: %s", name, number.Time(seconds, 3))})
 	p.X.High = chart.At(1.12 * math.Max(most, 1e6*seconds/size))
 	return p
+}
+
+// haunt draws the bars as they were before numbers were changed, hollow, by the names of their parts.
+func haunt(p *chart.Panel, seconds float64, parts []explain.Part, was float64, before []explain.Part) {
+	_, size := timeUnit(1e6 * seconds)
+	at, most := 0.0, *p.X.High/1.12
+	for _, part := range before {
+		to := at + 1e3*part.Ms/size
+		if band := slices.IndexFunc(parts, func(now explain.Part) bool { return now.Name == part.Name }); band >= 0 {
+			p.Bars = append(p.Bars, chart.Bar{Band: band, From: min(at, to), To: max(at, to), Paint: chart.Ink, Hollow: true})
+		}
+		at = to
+		most = max(most, at)
+	}
+	p.Bars[len(parts)].After += ", was " + number.Time(was, 3)
+	p.Bars = append(p.Bars, chart.Bar{Band: len(parts), To: 1e6 * was / size, Paint: chart.Ink, Hollow: true})
+	p.X.High = chart.At(1.12 * math.Max(most, 1e6*was/size))
 }

@@ -194,6 +194,7 @@ func (p *servingPredictor) row(cell func(string) string) Row {
 	d := &run.Served
 	row.Model, row.Engine, row.System = d.Model.Name, d.Engine.Name, d.Of(op.Decode).System.Name
 	row.Deployment, row.Unstated = Identity(d), d.Unstated
+	row.Procs, row.Clients, row.Output = d.Procs(), run.Load.Clients, run.Load.Lengths.Output
 	if run.guessed {
 		row.Figures[0].Reason = cmp.Or(row.Figures[0].Reason, "no concurrency; that of TPOT follows from the batch size")
 	}

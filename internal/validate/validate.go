@@ -34,6 +34,7 @@ type Row struct {
 	// its launch settings are unknown.
 	Model, Engine, System, Deployment string
 	Unstated                          bool
+	Procs, Clients, Output            int // output tokens of a request
 
 	drafted drafted
 }

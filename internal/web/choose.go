@@ -49,6 +49,9 @@ type choice struct {
 	Ranked          string // by what
 	Reasons         []string
 	Nearest         []link
+	Beside          []besideRow // measured runs
+
+	drawn []picture.Beside
 }
 
 // option is one of a select.
@@ -232,6 +235,9 @@ func (s *Server) chosen(ctx context.Context, st *state, plans []*found) (content
 	c.rank(st, plans, pins)
 	c.pick(st, plans)
 	out.pins = c.mark(st, plans, pins)
+	if err := c.beside(ctx, s, st, plans); err != nil {
+		return content{}, err
+	}
 	return out, c.draw(st, plans, pins)
 }
 
@@ -408,7 +414,7 @@ func (c *choice) draw(st *state, plans []*found, pins []pin) error {
 		}
 		chosen.Plans = append(chosen.Plans, picture.Choice{Name: f.Loaded.Decode.Name, Place: place, Plans: f.Plans.Plans})
 	}
-	chosen.Marks = c.marks(st, plans, pins)
+	chosen.Marks, chosen.Runs = c.marks(st, plans, pins), c.drawn
 	drawn, err := chosen.Draw()
 	if err != nil {
 		return nil // the reasons say why

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"throughline"
+	"throughline/internal/validate"
 )
 
 // Options are how a server is set up.
@@ -31,17 +32,19 @@ type Options struct {
 
 // Server answers requests.
 type Server struct {
-	key      string
-	cookie   string
-	hosts    map[string]bool
-	log      io.Writer
-	files    map[string][]byte
-	deadline time.Duration
-	work     *work
-	drawn    *kept[drawing]
-	answered *kept[*found] // by its words, for the same question with another row open or pinned
-	uploads  *kept[upload]
-	known    *kept[*throughline.Estimated] // deployments that are pinned or changed, by their words
+	key          string
+	cookie       string
+	hosts        map[string]bool
+	log          io.Writer
+	files        map[string][]byte
+	deadline     time.Duration
+	work         *work
+	drawn        *kept[drawing]
+	answered     *kept[*found] // by its words, for the same question with another row open or pinned
+	uploads      *kept[upload]
+	measuredRuns *kept[[]*validate.Row]        // of files, by their names and questions
+	glances      *kept[*glance]                // by the words of their deployments
+	known        *kept[*throughline.Estimated] // deployments that are pinned or changed, by their words
 }
 
 // Bounds of what requests may take.
@@ -60,6 +63,8 @@ const (
 	keptDrawings  = 64
 	keptPlans     = 16
 	keptKnown     = 64
+	keptGlances   = 16
+	keptRuns      = 8
 	mostOpen      = 512 // connections
 )
 
@@ -78,6 +83,8 @@ func NewServer(o Options) *Server {
 	cores := runtime.GOMAXPROCS(0)
 	s.work = newWork(cores, 4*cores)
 	s.answered = newKept[*found](keptPlans)
+	s.measuredRuns = newKept[[]*validate.Row](keptRuns)
+	s.glances = newKept[*glance](keptGlances)
 	s.known = newKept[*throughline.Estimated](keptKnown)
 	s.drawn, s.uploads = newKept[drawing](keptDrawings), newKept[upload](keptUploads)
 	return s
@@ -167,6 +174,7 @@ func (s *Server) Handler() http.Handler {
 	}
 	mux.HandleFunc("GET /why/frame", s.frame)
 	mux.HandleFunc("GET /load/curve", s.curve)
+	mux.HandleFunc("GET /load/requests", s.requests)
 	mux.HandleFunc("POST /uploads", s.receive)
 	mux.HandleFunc("POST /catalogue", s.paste)
 	s.programs(mux)

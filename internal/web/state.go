@@ -24,7 +24,8 @@ type state struct {
 	narrow   bool
 	theme    string
 
-	sofar *outbox // where the view tells what it knows before its answer
+	seen  []string // charts to draw; none: all
+	sofar *outbox  // where the view tells what it knows before its answer
 }
 
 // mostPins is how many deployments keep a colour.

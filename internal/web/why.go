@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"html/template"
 	"math"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -38,7 +37,19 @@ var deployed = []piece{{", tp ", "tp", "1", false}, {", dp ", "dp", "1", true}, 
 // stepName is the step that is drawn: decode or prefill.
 const stepName = "step"
 
-func init() { ofPage = append(ofPage, stepName) }
+// windowName is the part of the step whose operators are named, as FROM:TO in hundredths of it.
+const windowName = "window"
+
+func init() { ofPage = append(ofPage, stepName, windowName) }
+
+// sees reports whether a chart is to be drawn.
+func (st *state) sees(id string) bool { return len(st.seen) == 0 || slices.Contains(st.seen, id) }
+
+// window reads it; none: a layer in the middle.
+func (st *state) window() (out [2]float64) {
+	out, _ = shares(st.shown[windowName])
+	return out
+}
 
 // reason is the answer of the view.
 type reason struct {
@@ -61,6 +72,7 @@ type reason struct {
 	Limits          []explain.Limit
 	Parts           []partTable
 	Metric          string
+	Was             string // TPOT, or TTFT, before numbers were changed
 }
 
 // drawnChart is a chart with its name and a table of the same.
@@ -223,10 +235,11 @@ func (r *reason) fill(s *Server, ctx context.Context, st *state, x *throughline.
 		r.Steps = append(r.Steps, option{name, name, st.to(st.view, st.words, shown, st.pins), name == r.Step})
 	}
 	r.operators(x.Why[at], p)
-	r.sliders(s, ctx, st, x, x.Why[main], x.Phases[main].Phase)
+	was := s.before(ctx, st)
+	r.sliders(st, x, was, x.Why[main], x.Phases[main].Phase)
 	r.goal(st, x, main)
 	r.Limits = x.Why[main].Limits
-	charts, scenes := st.whyCharts(x, at)
+	charts, scenes := st.whyCharts(x, at, was.ghost())
 	r.Charts = charts
 	r.Drawn = secretText(9)
 	s.drawn.put(r.Drawn, drawing{scenes})
@@ -258,9 +271,12 @@ func bigTime(x *throughline.Explained, main int) (big, unit, band string) {
 }
 
 // whyCharts are the drawings of the view, by name.
-func (st *state) whyCharts(x *throughline.Explained, at int) (out []drawnChart, scenes map[string]*chart.Scene) {
+func (st *state) whyCharts(x *throughline.Explained, at int, was *picture.Step) (out []drawnChart, scenes map[string]*chart.Scene) {
 	scenes = map[string]*chart.Scene{}
 	add := func(id, title, hint, kind string, width float64, step picture.Step) {
+		if !st.sees(id) {
+			return
+		}
 		k, _ := picture.Find(picture.StepKinds, kind)
 		c, err := k.Draw(step)
 		if err != nil {
@@ -273,7 +289,7 @@ func (st *state) whyCharts(x *throughline.Explained, at int) (out []drawnChart, 
 		scenes[id] = scene
 		out = append(out, drawnChart{id, title, hint, width == fullWidth, svg})
 	}
-	step := picture.Step{Answer: x.Answer, Phase: at, Why: x.Why[at]}
+	step := picture.Step{Answer: x.Answer, Phase: at, Why: x.Why[at], Was: was, Window: st.window()}
 	if p := x.Parts; p != nil {
 		tpot, ttft := step, step
 		tpot.Parts, ttft.Parts = &explain.Parts{TPOT: p.TPOT}, &explain.Parts{TTFT: p.TTFT}
@@ -331,17 +347,13 @@ func (r *reason) operators(why *explain.Explanation, p *point.Result) {
 const reach = 4.0
 
 // sliders are the numbers that change anything, the strongest first.
-func (r *reason) sliders(s *Server, ctx context.Context, st *state, x *throughline.Explained, why *explain.Explanation, phase op.Phase) {
+func (r *reason) sliders(st *state, x *throughline.Explained, was *glance, why *explain.Explanation, phase op.Phase) {
 	base := x.Phases[0].Problem.System
 	if st.words[setName] != "" {
-		before, err := throughline.Estimate(ctx, throughline.Question(without(st.words, setName, "seek", "until", "ttft", "tpot")), s.reading()...)
-		if err == nil {
-			base = before.Phases[0].Problem.System
-			was := before.Record.TPOT
-			if phase == op.Prefill {
-				was = before.Record.TTFT
-			}
-			r.Says = append(r.Says, fmt.Sprintf("With the numbers of the file it is %s.", number.Time(was, 3)))
+		if was != nil {
+			base = was.Phases[0].Problem.System
+			r.Was = number.Time(was.seconds(phase), 3)
+			r.Says = append(r.Says, fmt.Sprintf("With the numbers of the file it is %s.", r.Was))
 		}
 		r.Moved, r.Back = true, st.to(st.view, without(st.words, setName), st.shown, st.pins)
 	}
@@ -413,93 +425,4 @@ func (r *reason) goal(st *state, x *throughline.Explained, main int) {
 		words := replaced(st.words, setName, strings.Join(append(set, fmt.Sprintf("%s=%s", path, number.Plain(*a.Value, 6))), ","))
 		r.Seek.To = st.to(st.view, without(words, "seek", "until"), st.shown, st.pins)
 	}
-}
-
-// glanced is the answer without what many more evaluations tell: while a slider moves nobody reads
-// it. Main is the phase that clients see, at the one that is drawn.
-func (s *Server) glanced(ctx context.Context, st *state) (x *throughline.Explained, main, at int, err error) {
-	got, err := throughline.Estimate(ctx, throughline.Question(without(st.words, "ttft", "tpot", "seek", "until")), s.reading()...)
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	if got.Answer.Seen == nil {
-		return nil, 0, 0, errors.New(cmp.Or(got.Answer.Remark, "no client can be served"))
-	}
-	x = &throughline.Explained{Explained: &explain.Explained{Answer: got.Answer, Why: make([]*explain.Explanation, len(got.Phases))}}
-	if x.Parts, err = explain.PartsOf(got.Answer); err != nil {
-		return nil, 0, 0, err
-	}
-	at = st.phase(x)
-	for i := range got.Phases {
-		if got.Phases[i].Phase == op.Decode {
-			main = i
-		}
-	}
-	for _, i := range []int{main, at} {
-		if x.Why[i] == nil {
-			if x.Why[i], err = explain.Glance(got.Answer, i); err != nil {
-				return nil, 0, 0, err
-			}
-		}
-	}
-	return x, main, at, nil
-}
-
-// frame is what changes on the page while a slider moves: texts, and patches of its charts.
-func (s *Server) frame(w http.ResponseWriter, r *http.Request) {
-	from := r.URL.Query().Get("was")
-	q := r.URL.Query()
-	q.Del("was")
-	r.URL.RawQuery = q.Encode()
-	st := explaining.read(r)
-	out := struct {
-		Drawn   string                 `json:"drawn"`
-		Answer  string                 `json:"answer"`
-		Table   string                 `json:"table"`
-		Patches map[string]chart.Patch `json:"patches"`
-		Whole   map[string]string      `json:"whole,omitempty"`
-		Address string                 `json:"address"`
-		Command string                 `json:"command"`
-	}{Patches: map[string]chart.Patch{}, Whole: map[string]string{}}
-	err := st.wrong
-	if err == nil {
-		err = s.work.do(r.Context(), s.deadline, func(ctx context.Context) error {
-			x, main, at, err := s.glanced(ctx, st)
-			if err != nil {
-				return err
-			}
-			got := &reason{Says: sentence.Explained(x.Explained)}
-			got.Big, got.Unit, got.Band = bigTime(x, main)
-			got.operators(x.Why[at], &x.Phases[at])
-			charts, scenes := st.whyCharts(x, at)
-			out.Drawn = secretText(9)
-			s.drawn.put(out.Drawn, drawing{scenes})
-			before, known := s.drawn.get(from)
-			for _, c := range charts {
-				if known && before.scenes[c.ID] != nil {
-					out.Patches[c.ID] = chart.Diff(before.scenes[c.ID], scenes[c.ID], nil)
-				} else {
-					out.Whole[c.ID] = string(c.SVG)
-				}
-			}
-			p := &page{state: st, Content: got}
-			out.Answer, out.Table = fragment("answer", p), fragment("operators", p)
-			out.Address, out.Command = st.address(), explaining.command(st.words)
-			return nil
-		})
-	}
-	if err != nil {
-		writeProblems(w, statusOf(err), err)
-		return
-	}
-	writeJSON(w, out)
-}
-
-// fragment is a part of a page.
-func fragment(name string, p *page) string {
-	var b strings.Builder
-	if err := templates.ExecuteTemplate(&b, name, p); err != nil {
-		panic(err) // a mistake of the template
-	}
-	return b.String()
 }

@@ -189,6 +189,10 @@ func TestFrames(t *testing.T) {
 	if after := get(t, s, chromedp.Text(chromedp.CSS(`#answer`))); after == before {
 		t.Error("the answer stays as it was")
 	}
+	for _, id := range []string{"roofline", "timeline", "tpot", "ttft"} { // those out of view are drawn when they come into it
+		get(t, s, chromedp.Evaluate[bool](`document.querySelector("[data-chart=`+id+`]").scrollIntoView(), true`))
+		get(t, s, chromedp.Poll[bool](`!document.getElementById("why").dataset.stale.split(" ").includes("`+id+`")`, chromedp.WithPollingTimeout(patience)))
+	}
 	// The same drawings, whole: ids are the same, order of attributes does not matter.
 	const shape = `[...document.querySelectorAll("[data-chart] svg")].map(svg => svg.id + svg.getAttribute("viewBox") + [...svg.querySelectorAll("*")].map(e =>
 		e.localName + [...e.attributes].filter(a => !(a.name === "class" && a.value === "")).map(a => a.name + "=" + a.value.trim()).sort().join(" ") + (e.childElementCount ? "" : e.textContent)).join("\n")).join("\n\n")`
@@ -206,6 +210,52 @@ func TestFrames(t *testing.T) {
 				break
 			}
 		}
+	}
+	for _, c := range s.complaints() {
+		t.Error(c)
+	}
+}
+
+// TestBrush: a part of the step that is chosen by mouse or keys has its operators named, the page keeps it, and a reload draws
+// the same.
+func TestBrush(t *testing.T) {
+	s := serve(t, 1280, 900)
+	s.open(t, "/why?batch=64&dp=8&isl=256&model=Qwen3-30B-A3B&osl=32&system=H200")
+	get(t, s, chromedp.Evaluate[bool](`document.querySelector(".brush").scrollIntoView({block: "center"}), true`))
+	drawn := func() string {
+		return get(t, s, chromedp.Evaluate[string](`document.getElementById("why").dataset.drawn`))
+	}
+	wait := func(was string) {
+		t.Helper()
+		get(t, s, chromedp.Poll[bool](`document.getElementById("why").dataset.drawn !== "`+was+`"`, chromedp.WithPollingTimeout(patience)))
+	}
+	type place struct{ X, Y, Width float64 }
+	at := get(t, s, chromedp.Evaluate[place](`(() => { const r = document.querySelector(".brush").getBoundingClientRect(); return {X: r.x, Y: r.y + r.height / 2, Width: r.width}; })()`))
+	was := drawn()
+	s.run(t, chromedp.MouseEvent(chromedp.MousePressed, at.X-200, at.Y, chromedp.ButtonLeft), chromedp.MouseEvent(chromedp.MouseMoved, at.X-120, at.Y, chromedp.ButtonLeft),
+		chromedp.MouseEvent(chromedp.MouseReleased, at.X-120, at.Y, chromedp.ButtonLeft))
+	wait(was)
+	title := func() string {
+		return get(t, s, chromedp.Evaluate[string](`[...document.querySelectorAll("[data-chart=timeline] text")].find(e => e.textContent.startsWith("From"))?.textContent ?? ""`))
+	}
+	if text := title(); !strings.Contains(text, "layers") {
+		t.Errorf("above the step stands %q", text)
+	}
+	if width := get(t, s, chromedp.Evaluate[float64](`document.querySelector(".brush").getBoundingClientRect().width`)); width < 70 || width > 90 {
+		t.Errorf("80 pixels were chosen, and %v are marked", width)
+	}
+	before := title()
+	was = drawn()
+	s.run(t, chromedp.Focus(chromedp.CSS(`.brush`)), chromedp.KeyEvent(kb.ArrowRight))
+	wait(was)
+	after := title()
+	if after == before {
+		t.Errorf("an arrow key leaves %q", after)
+	}
+	path := get(t, s, chromedp.Evaluate[string](`location.pathname + location.search`))
+	s.open(t, path)
+	if again := title(); again != after || !strings.Contains(path, "window=") {
+		t.Errorf("%s shows %q, not %q", path, again, after)
 	}
 	for _, c := range s.complaints() {
 		t.Error(c)

@@ -1,5 +1,6 @@
 // What all views share: colours, language, copying, links between rows and marks, settings, limits that are dragged.
-import { slide } from "./slide.js";
+import { between, brush } from "./brush.js";
+import { frames, slide } from "./slide.js";
 
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const root = document.documentElement;
@@ -46,7 +47,7 @@ function start(part) {
     d.addEventListener("keydown", e => { if (e.key === "Escape") { d.open = false; d.querySelector("summary").focus(); } });
   }
   for (const e of all("[data-p]", part)) {
-    if (e.dataset.p === "dot") continue;
+    if (["dot", "time", "brush"].includes(e.dataset.p)) continue;
     const mark = on => all(`[data-p="${CSS.escape(e.dataset.p)}"]`).forEach(x => x.classList.toggle("hot", on));
     for (const [event, on] of [["pointerenter", true], ["pointerleave", false], ["focusin", true], ["focusout", false]]) e.addEventListener(event, () => mark(on));
   }
@@ -71,7 +72,20 @@ function start(part) {
   });
   for (const l of all("[data-later]", part)) later(l);
   for (const g of all("[data-p=limit]", part)) limit(g);
-  for (const s of all("[data-frame]", part)) slide(s, say);
+  const why = part.querySelector("#why");
+  if (why) {
+    const page = frames(say);
+    for (const s of all(".sliders", part)) slide(s, page, start);
+    for (const f of all("[data-chart=timeline]", part)) {
+      const place = brush(f, f.dataset.brush, between, (a, b) => {
+        const q = new URLSearchParams(location.search);
+        q.set("window", `${a}:${b}`);
+        page.ask(q);
+      });
+      why.addEventListener("drawn", place);
+    }
+  }
+  for (const f of all("[data-chart=load]", part)) requests(f);
 }
 
 // later fetches a part of the page that takes long; its phase is named, and it can be stopped.
@@ -90,6 +104,38 @@ async function later(place) {
   } catch (e) {
     if (phase) phase.textContent = e.name === "AbortError" ? "—" : e.message;
   }
+}
+
+// requests lists those of a part of a run, and the steps of one of them.
+function requests(figure) {
+  const place = document.getElementById("requests"), q = new URLSearchParams(location.search);
+  const show = async () => {
+    const hint = document.createElement("p");
+    hint.className = "hint"; hint.role = "status"; hint.dataset.phase = ""; hint.textContent = place.dataset.phase;
+    place.replaceChildren(hint);
+    const asked = place.dataset.asked = `${place.dataset.part}?${q}`;
+    const r = await fetch(asked);
+    const doc = new DOMParser().parseFromString(await r.text(), "text/html");
+    if (place.dataset.asked !== asked) return;
+    place.replaceChildren(...(r.ok ? doc.body.childNodes : [doc.querySelector(".answer") ?? ""]));
+    for (const a of all("a[data-request]", place)) a.addEventListener("click", e => {
+      e.preventDefault();
+      q.set("request", a.dataset.request);
+      history.replaceState(null, "", `?${q}`);
+      show();
+    });
+    place.querySelector("[data-steps]")?.focus();
+  };
+  const first = (q.get("between") ?? "0:10").split(":").map(v => v / 100);
+  brush(figure, figure.dataset.brush, () => first, (a, b, rests) => {
+    first[0] = a / 100; first[1] = b / 100;
+    if (!rests) return;
+    q.delete("request");
+    q.set("between", `${a}:${b}`);
+    history.replaceState(null, "", `?${q}`);
+    show();
+  });
+  if (q.get("between")) show();
 }
 
 // limit lets the line of a limit be dragged: what is forbidden follows at once, and so do the rows that still hold; the

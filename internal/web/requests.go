@@ -1,0 +1,159 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"throughline"
+	"throughline/number"
+	"throughline/serving/simulate"
+)
+
+// betweenName is a part of a run, as FROM:TO in hundredths of it, and requestName one of its requests.
+const (
+	betweenName = "between"
+	requestName = "request"
+)
+
+func init() { ofPage = append(ofPage, betweenName, requestName) }
+
+// mostListed is how many requests of a part of a run are listed, and how many steps of one.
+const mostListed = 50
+
+// requestRow is a request for people.
+type requestRow struct {
+	ID                              int64
+	Came, Waited, TTFT, TPOT, Whole string
+	Input, Output                   int
+	On                              bool
+}
+
+// stepRow is a step, or several alike.
+type stepRow struct {
+	Begins, Takes, Kind, Place string
+	Decodes, Tokens, Waiting   int
+}
+
+// stepList is the steps of a request.
+type stepList struct {
+	Says string
+	Rows []stepRow
+}
+
+// shares reads a part of a whole, in hundredths.
+func shares(text string) (out [2]float64, ok bool) {
+	from, to, _ := strings.Cut(text, ":")
+	a, wrongA := strconv.ParseFloat(from, 64)
+	b, wrongB := strconv.ParseFloat(to, 64)
+	if wrongA != nil || wrongB != nil || !(a >= 0 && b > a && b <= 100) {
+		return out, false
+	}
+	return [2]float64{a / 100, b / 100}, true
+}
+
+// requests are those of a part of a run, as a part of the page: the run is simulated once more.
+func (s *Server) requests(w http.ResponseWriter, r *http.Request) {
+	st := loading.read(r)
+	out := struct {
+		*page
+		Says  string
+		Rows  []requestRow
+		Steps *stepList
+	}{page: &page{state: st}}
+	err := st.wrong
+	part, ok := shares(st.shown[betweenName])
+	if err == nil && !ok {
+		err = fmt.Errorf("%s must be two numbers from 0 to 100, like 10:20", betweenName)
+	}
+	if err == nil {
+		err = s.work.do(r.Context(), longDeadline, func(ctx context.Context) error {
+			sim, err := throughline.NewSimulation(throughline.Question(st.words), s.reading()...)
+			if err == nil {
+				err = sim.Settle(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			var all []simulate.Ended
+			o := sim.Options
+			o.Each = func(e *simulate.Ended) { all = append(all, *e) }
+			got, err := sim.Run(ctx, o)
+			if err != nil {
+				return err
+			}
+			from, to := part[0]*got.Duration(), part[1]*got.Duration()
+			came := slices.DeleteFunc(slices.Clone(all), func(e simulate.Ended) bool { return e.Arrival < from || e.Arrival > to })
+			slices.SortStableFunc(came, func(a, b simulate.Ended) int { return cmp.Compare(b.First-b.Arrival, a.First-a.Arrival) })
+			out.Says = fmt.Sprintf("%s from %s to %s, the longest TTFT first", number.Count(len(came), "request"), number.Time(from, 3), number.Time(to, 3))
+			for i := range came[:min(len(came), mostListed)] {
+				out.Rows = append(out.Rows, rowOf(&came[i], st.shown[requestName]))
+			}
+			if at := slices.IndexFunc(all, func(e simulate.Ended) bool { return fmt.Sprint(e.ID) == st.shown[requestName] }); at >= 0 {
+				out.Steps, err = stepsOf(ctx, sim, &all[at])
+			}
+			return err
+		})
+	}
+	if err != nil {
+		s.fail(w, r, statusOf(err), err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if err := templates.ExecuteTemplate(w, "requests", out); err != nil {
+		panic(err) // a mistake of the template
+	}
+}
+
+func rowOf(e *simulate.Ended, on string) requestRow {
+	return requestRow{ID: e.ID, Came: number.Time(e.Arrival, 4), Waited: number.Time(e.Scheduled-e.Arrival, 3), TTFT: number.Time(e.First-e.Arrival, 3), TPOT: number.Time(e.TPOT(), 3),
+		Whole: number.Time(e.Finish-e.Arrival, 3), Input: e.Input, Output: e.Output, On: fmt.Sprint(e.ID) == on}
+}
+
+// stepsOf are the steps that ran at the places of a request while it was there: those before its
+// first token one by one, the others joined as far as they are of one kind.
+func stepsOf(ctx context.Context, sim *throughline.Simulation, e *simulate.Ended) (*stepList, error) {
+	out := &stepList{}
+	var joined []simulate.Step
+	count, before := 0, 0.0
+	o := sim.Options
+	o.Watch = func(s *simulate.Step) {
+		at := simulate.Place{Server: s.Server, Rank: s.Rank}
+		first := at == e.Began && s.End > e.Scheduled && s.Start < e.First
+		later := at == e.Ended && s.Start >= e.First && s.Start < e.Finish
+		if !first && !later {
+			return
+		}
+		if count++; first {
+			before += s.End - s.Start
+		}
+		step := *s
+		work := *s.Work
+		step.Work = &work
+		if n := len(joined); !first && n > 0 && joined[n-1].Start >= e.First && joined[n-1].Work.Kind() == work.Kind() {
+			joined[n-1].End = s.End
+			joined[n-1].Index++
+			return
+		}
+		step.Index = 1
+		joined = append(joined, step)
+	}
+	if _, err := sim.Run(ctx, o); err != nil {
+		return nil, err
+	}
+	kinds := map[byte]string{'P': "prefill", 'M': "prefill and decode", 'D': "decode"}
+	for _, s := range joined[:min(len(joined), mostListed)] {
+		row := stepRow{Begins: number.Time(s.Start, 5), Takes: number.Time(s.End-s.Start, 3), Kind: kinds[s.Work.Kind()], Decodes: s.Work.Decodes, Tokens: s.Work.Tokens(), Waiting: s.Waiting,
+			Place: fmt.Sprintf("server %d, rank %d", s.Server, s.Rank)}
+		if s.Index > 1 {
+			row.Kind = fmt.Sprintf("%d × %s", s.Index, row.Kind)
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	out.Says = fmt.Sprintf("While request %d was there %s ran: those before its first token took %s, after it had waited %s", e.ID, number.Count(count, "step"), number.Time(before, 3), number.Time(e.Scheduled-e.Arrival, 3))
+	return out, nil
+}

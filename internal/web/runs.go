@@ -1,0 +1,164 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"throughline/hardware"
+	"throughline/internal/files"
+	"throughline/internal/picture"
+	"throughline/internal/question"
+	"throughline/internal/runs"
+	"throughline/internal/validate"
+	"throughline/model"
+	"throughline/number"
+)
+
+// runsName is a table of measured runs, or a result file, to be shown beside plans.
+const runsName = "runs"
+
+func init() { ofPage = append(ofPage, runsName) }
+
+// mostBeside is how many measured runs are predicted and drawn.
+const mostBeside = 100
+
+// besideRow is a measured run and its prediction for people.
+type besideRow struct {
+	Ref, Name, Clients string
+	TTFT, TPOT, PerGPU pair
+}
+
+// pair is what was measured and what is predicted.
+type pair struct{ Measured, Predicted, Off string }
+
+func timePair(measured, predicted float64) pair {
+	return pair{number.Time(measured, 3), number.Time(predicted, 3), number.Signed(predicted/measured-1, 1)}
+}
+
+// beside adds the measured runs of a file that are of the model and the systems of plans.
+func (c *choice) beside(ctx context.Context, s *Server, st *state, plans []*found) error {
+	name := st.shown[runsName]
+	if name == "" || slices.ContainsFunc(plans, func(f *found) bool { return f.Partial }) {
+		return nil
+	}
+	if _, ok := s.held()[name]; !ok {
+		c.Remarks = append(c.Remarks, fmt.Sprintf("the file %s is not here: upload it again", name))
+		return nil
+	}
+	known := name
+	for _, f := range plans {
+		known += "\x00" + f.Loaded.Shape.Name + " " + f.Loaded.Decode.Name
+	}
+	rows, ok := s.measuredRuns.get(known)
+	if !ok {
+		var err error
+		if rows, err = measuredRuns(ctx, s.door(), name, plans); err != nil {
+			return question.OfSetting(runsName, err)
+		}
+		s.measuredRuns.put(known, rows)
+	}
+	if len(rows) == 0 {
+		c.Remarks = append(c.Remarks, fmt.Sprintf("%s has no run of %s on %s with TTFT and TPOT", name, plans[0].Loaded.Shape.Name, spoken(st.words["system"])))
+	}
+	for i, r := range rows {
+		at := slices.IndexFunc(plans, func(f *found) bool { return f.Loaded.Decode.Name == r.System })
+		b := picture.Beside{Name: fmt.Sprintf("%s, %s", r.Deployment, number.Count(r.Clients, "client")), Place: at, Measured: seen(r, r.Figures[0].Measured, r.Figures[1].Measured), Predicted: seen(r, r.Figures[0].Predicted, r.Figures[1].Predicted)}
+		c.drawn = append(c.drawn, b)
+		c.Beside = append(c.Beside, besideRow{fmt.Sprintf("run%d", i), r.System + " " + r.Deployment, number.Grouped(r.Clients), timePair(b.Measured.TTFT, b.Predicted.TTFT), timePair(b.Measured.TPOT, b.Predicted.TPOT),
+			pair{number.Rate(b.Measured.PerGPU), number.Rate(b.Predicted.PerGPU), number.Signed(b.Predicted.PerGPU/b.Measured.PerGPU-1, 1)}})
+	}
+	return nil
+}
+
+// seen is what clients see of a run; its throughput follows from how many there are by Little's law,
+// of what was measured as of what is predicted.
+func seen(r *validate.Row, ttft, tpot float64) picture.Seen {
+	out := picture.Seen{TTFT: ttft / 1e3, TPOT: tpot / 1e3}
+	out.Latency = out.TTFT + float64(r.Output-1)*out.TPOT
+	out.PerGPU = float64(r.Clients*r.Output) / out.Latency / float64(r.Procs)
+	return out
+}
+
+// measuredRuns predicts the runs of a file that are of a model on one of its systems.
+func measuredRuns(ctx context.Context, in *files.Door, name string, plans []*found) (out []*validate.Row, err error) {
+	f, err := runs.Open(in, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	src, err := ofQuestion(f, plans)
+	if err != nil || src == nil {
+		return nil, err
+	}
+	q := question.DefaultOf(question.Serving)
+	q.In = in
+	report, err := validate.Serving(ctx, name, bytes.NewReader(src), q)
+	if err != nil {
+		return nil, err
+	}
+	for i := range report.Rows {
+		r := &report.Rows[i]
+		whole := r.Procs > 0 && r.Clients > 0 && r.Output > 1
+		if at := slices.Index(report.Figures, "E2E"); at >= 0 && whole && r.Figures[1].Measured == 0 { // what a request takes after its first token
+			r.Figures[1].Measured = max(0, r.Figures[at].Measured-r.Figures[0].Measured) / float64(r.Output-1)
+		}
+		for _, f := range r.Figures[:min(2, len(r.Figures))] {
+			whole = whole && f.Measured > 0 && f.Predicted > 0
+		}
+		if whole {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// ofQuestion leaves the rows of a table that name the model and one of the systems of plans, so that
+// others are not predicted; nil: there are none.
+func ofQuestion(f io.Reader, plans []*found) ([]byte, error) {
+	table := csv.NewReader(f)
+	table.FieldsPerRecord = -1
+	head, err := table.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("is empty")
+	}
+	var b bytes.Buffer
+	out := csv.NewWriter(&b)
+	out.Write(head)
+	kept := 0
+	for err == nil && kept < mostBeside {
+		var cells []string
+		if cells, err = table.Read(); err == nil && names(cells, plans) {
+			kept++
+			out.Write(cells)
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	out.Flush()
+	if kept == 0 {
+		return nil, nil
+	}
+	return b.Bytes(), nil
+}
+
+// names reports whether cells name the model and one of the systems.
+func names(cells []string, plans []*found) bool {
+	ofModel, ofSystem := false, false
+	for _, text := range cells {
+		text = strings.TrimSpace(text)
+		if name, ok := model.Catalogue.Name(text); ok {
+			ofModel = ofModel || name == plans[0].Loaded.Shape.Name
+		}
+		if name, ok := hardware.Catalogue.Name(text); ok {
+			ofSystem = ofSystem || slices.ContainsFunc(plans, func(f *found) bool { return f.Loaded.Decode.Name == name })
+		}
+	}
+	return ofModel && ofSystem
+}
