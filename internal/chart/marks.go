@@ -280,6 +280,10 @@ func (d *drawing) cells(p *plot) {
 	for _, c := range p.Cells {
 		e.add(c.Value)
 	}
+	if len(p.Cells) > MostCells {
+		d.pixels(p, e)
+		return
+	}
 	for _, c := range p.Cells {
 		if c.X < 0 || c.Y < 0 || c.X >= len(p.X.Bands) || c.Y >= len(p.Y.Bands) {
 			continue
@@ -294,6 +298,25 @@ func (d *drawing) cells(p *plot) {
 		if text := clean(c.Inside); y1-y0 >= labelSize*1.2 && textWidth(text, labelSize, false) <= x1-x0-4 {
 			d.writeIfFree(label{kind: "cell-label", text: text, size: labelSize, paint: paint, on: true, anchor: Middle, x: (x0 + x1) / 2, y: (y0+y1)/2 + 0.36*labelSize})
 		}
+	}
+}
+
+// MostCells is how many cells of a heat map are elements; more are an image.
+const MostCells = 10_000
+
+// pixels draws the cells as images of a pixel each, one in the colours of each theme.
+func (d *drawing) pixels(p *plot, e extent) {
+	grid := make([]Paint, len(p.X.Bands)*len(p.Y.Bands))
+	for i := range grid {
+		grid[i] = Grid
+	}
+	for _, c := range p.Cells {
+		if c.X >= 0 && c.Y >= 0 && c.X < len(p.X.Bands) && c.Y < len(p.Y.Bands) && finite(c.Value) {
+			grid[c.Y*len(p.X.Bands)+c.X] = HeatPaint(c.Value, e.low, e.high, p.LogCells)
+		}
+	}
+	for _, t := range []*Theme{Light, Dark} {
+		d.add("cells", Mark{Shape: pixels, X: p.area.x0, Y: p.area.y0, W: p.area.x1 - p.area.x0, H: p.area.y1 - p.area.y0, Grid: grid, Columns: len(p.X.Bands), For: t})
 	}
 }
 

@@ -105,6 +105,8 @@ func (r *raster) mark(m *Mark) {
 	}
 	ground := r.theme.of[Back]
 	switch {
+	case m.Shape == pixels:
+		r.pixels(m)
 	case m.Shape == rectangle:
 		at := box{m.X, m.Y, m.X + m.W, m.Y + m.H}
 		r.rect(at, c, alpha)

@@ -35,6 +35,7 @@ const (
 	path            // polylines, filled or stroked
 	specks          // dots of one kind, many of them
 	words           // text
+	pixels          // a grid of paints, one for each cell
 )
 
 // Mark is a drawn element.
@@ -59,6 +60,10 @@ type Mark struct {
 	Size   float64
 	Bold   bool
 	Anchor Anchor
+
+	Grid    []Paint // of pixels, row by row
+	Columns int
+	For     *Theme // whose colours they have
 }
 
 // Anchor aligns a text at its position.
@@ -96,7 +101,7 @@ func textBox(text string, size float64, bold bool, anchor Anchor, x, y float64) 
 
 func (m *Mark) bounds() box {
 	switch m.Shape {
-	case rectangle:
+	case rectangle, pixels:
 		return box{m.X, m.Y, m.X + m.W, m.Y + m.H}
 	case words:
 		return textBox(m.Text, m.Size, m.Bold, m.Anchor, m.X, m.Y)

@@ -67,6 +67,19 @@ func (m *Mark) element(t *Theme) Element {
 		}
 	}
 	switch {
+	case m.Shape == pixels:
+		e.Tag = "image"
+		set("x", num(m.X))
+		set("y", num(m.Y))
+		set("width", num(m.W))
+		set("height", num(m.H))
+		set("preserveAspectRatio", "none")
+		set("image-rendering", "pixelated")
+		set("href", m.dataURL())
+		set("class", map[*Theme]string{Light: "on-light", Dark: "on-dark"}[m.For])
+		if t != nil && t != m.For {
+			set("display", "none")
+		}
 	case m.Shape == rectangle:
 		e.Tag = "rect"
 		set("x", num(m.X))
@@ -204,7 +217,7 @@ func (v SVG) Write(w io.Writer, s *Scene) error {
 		name, escape.Replace(s.Kind), num(zoom*s.Width), num(zoom*s.Height), num(s.Width), num(s.Height), role, name, name, across, fontFamily)
 	fmt.Fprintf(b, "<title id=\"%s-title\">%s</title>\n<desc id=\"%s-desc\">%s</desc>\n", name, escape.Replace(s.Title), name, escape.Replace(s.Description))
 	if v.Follow {
-		fmt.Fprintf(b, "<style>@media (prefers-color-scheme:dark){%s}</style>\n", Dark.CSS(""))
+		fmt.Fprintf(b, "<style>@media (prefers-color-scheme:dark){%s.on-light{display:none}.on-dark{display:inline}}</style>\n", Dark.CSS(""))
 	}
 	for _, e := range s.Elements(v.Theme) {
 		if e.Link != "" {

@@ -4,13 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"throughline/internal/chart"
 	"throughline/internal/report"
 	"throughline/internal/sweep"
 )
+
+// mostAcross limits the columns and rows of a map: about two pixels each.
+const mostAcross = 400
 
 // Map shows a figure of a scan by two of its axes, be they of numbers or of words; cells without an
 // answer say why. Link is where a cell leads, by the texts of its axes; nil: nowhere.
@@ -20,7 +22,7 @@ func Map(r *report.Scan, x, y int, figure string, link func(x, y string) string)
 		return nil, fmt.Errorf("there is no figure %s", figure)
 	}
 	columns, rows := inOrder(r, x), inOrder(r, y)
-	if n := max(len(columns), len(rows)); n > mostBands {
+	if n := max(len(columns), len(rows)); n > mostAcross {
 		return nil, fmt.Errorf("%d values in a row are too many to see", n)
 	}
 	name := func(axis int) string {
@@ -31,9 +33,18 @@ func Map(r *report.Scan, x, y int, figure string, link func(x, y string) string)
 	p := chart.Panel{Weight: 1, LogCells: true, X: chart.Axis{Title: name(x), Bands: columns}, Y: chart.Axis{Title: name(y), Bands: rows}}
 	values, _ := r.Figured(k)
 	reasons, atX, atY := r.Reasons(), said(r, x), said(r, y)
+	column, row := orderOf(columns), orderOf(rows)
+	brief := len(values) > chart.MostCells // an image has no texts
 	low, high := math.Inf(1), math.Inf(-1)
 	for i, v := range values {
-		c := chart.Cell{X: slices.Index(columns, atX[i]), Y: slices.Index(rows, atY[i]), Value: v}
+		c := chart.Cell{X: column[atX[i]], Y: row[atY[i]], Value: v}
+		if brief {
+			if !math.IsNaN(v) {
+				low, high = min(low, v), max(high, v)
+			}
+			p.Cells = append(p.Cells, c)
+			continue
+		}
 		c.Inside = "–"
 		c.Tip = fmt.Sprintf("%s %s, %s %s: %s", name(x), atX[i], name(y), atY[i], reasons[i])
 		if !math.IsNaN(v) {
@@ -67,10 +78,21 @@ func said(r *report.Scan, axis int) []string {
 
 // inOrder are the texts of an axis, each once.
 func inOrder(r *report.Scan, axis int) (out []string) {
+	known := map[string]bool{}
 	for _, text := range said(r, axis) {
-		if !slices.Contains(out, text) {
+		if !known[text] {
+			known[text] = true
 			out = append(out, text)
 		}
+	}
+	return out
+}
+
+// orderOf is the place of each text.
+func orderOf(texts []string) map[string]int {
+	out := map[string]int{}
+	for i, text := range texts {
+		out[text] = i
 	}
 	return out
 }

@@ -5,9 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
+	"throughline/internal/chart"
 	"throughline/internal/picture"
 	"throughline/internal/question"
 	"throughline/internal/report"
@@ -36,6 +41,7 @@ type mapped struct {
 	Ideas   []link
 	Without string // why there is no chart
 	Points  int
+	Cells   string // where cells of an image lead
 }
 
 // grid is a table of cells.
@@ -98,7 +104,7 @@ func (s *Server) chart(ctx context.Context, st *state) (content, error) {
 	}
 	m := &mapped{Ideas: st.ideas()}
 	out := content{data: m, title: "Map"}
-	r, err := s.scanned(ctx, st.view.of, st.words, true, nil)
+	r, err := s.scanned(ctx, st.view.of, st.words, true, s.filling(st))
 	if err != nil {
 		return content{}, err
 	}
@@ -108,8 +114,27 @@ func (s *Server) chart(ctx context.Context, st *state) (content, error) {
 	out.takes = st.mapTakes()
 	m.Says, m.Points, m.Grid = r.Sentences(), len(r.Points), gridOf(r.Table(), 60)
 	m.figures(st, r)
-	m.draw(st, r)
+	m.draw(s, st, r)
 	return out, nil
+}
+
+// filling shows a map while its cells are answered, ever less often.
+func (s *Server) filling(st *state) func(*report.Scan, int) {
+	wait := phasePause
+	next := time.Now().Add(latePause)
+	return func(r *report.Scan, of int) {
+		if time.Now().Before(next) {
+			return
+		}
+		sofar := report.NewScan(r.Of)
+		sofar.Points, sofar.Left = slices.Clone(r.Points), r.Left
+		sofar.Finish()
+		m := &mapped{}
+		m.draw(s, st, sofar)
+		st.sofar.put(message{name: "stage", page: &content{data: m, phase: fmt.Sprintf("%d of %d", len(r.Points)+r.Left, of)}})
+		wait += wait / 2
+		next = time.Now().Add(wait)
+	}
 }
 
 // figures are what a map can show.
@@ -129,7 +154,7 @@ func (m *mapped) figures(st *state, r *report.Scan) {
 }
 
 // draw makes the map, or lines where there is one axis.
-func (m *mapped) draw(st *state, r *report.Scan) {
+func (m *mapped) draw(s *Server, st *state, r *report.Scan) {
 	figured := st.shown[figureName]
 	if figured == "" {
 		figured = sweep.Figures(r.Of.Of)[r.Objective()].Name
@@ -154,7 +179,7 @@ func (m *mapped) draw(st *state, r *report.Scan) {
 		return
 	}
 	x, y := axes[1], axes[0]
-	c, err := picture.Map(r, x, y, figured, func(atX, atY string) string {
+	to := func(atX, atY string) string {
 		words := without(st.words, "vary", "link", "where", "design", "samples")
 		for _, one := range []struct {
 			axis int
@@ -171,12 +196,37 @@ func (m *mapped) draw(st *state, r *report.Scan) {
 			return st.to(explaining, words, asked(st), st.pins)
 		}
 		return st.to(choosing, words, nil, st.pins)
-	})
+	}
+	c, err := picture.Map(r, x, y, figured, to)
 	if err != nil {
 		m.Without = err.Error()
 		return
 	}
+	if p := &c.Panels[0]; len(p.Cells) > chart.MostCells {
+		name := secretText(9)
+		s.cells.put(name, cells{p.X.Bands, p.Y.Bands, to})
+		m.Cells = "/map/cell?" + encode(url.Values{"map": {name}, "again": {st.address()}})
+	}
 	m.Chart, _ = figure(c, st.width(mainWidth), 0, "map")
+}
+
+// cells are those of a map that is an image, and where they lead.
+type cells struct {
+	columns, rows []string
+	to            func(column, row string) string
+}
+
+// cell leads where a cell of an image leads; of a map that is no longer known, to the map.
+func (s *Server) cell(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	of, ok := s.cells.get(q.Get("map"))
+	x, wrongX := strconv.Atoi(q.Get("column"))
+	y, wrongY := strconv.Atoi(q.Get("row"))
+	if !ok || wrongX != nil || wrongY != nil || x < 0 || y < 0 || x >= len(of.columns) || y >= len(of.rows) {
+		redirect(w, q.Get("again"))
+		return
+	}
+	redirect(w, of.to(of.columns[x], of.rows[y]))
 }
 
 // errNoAxes: nothing varies.

@@ -21,15 +21,20 @@ func (s *Server) several(ctx context.Context, of question.Command, words map[str
 	if of&scan.Commands == 0 {
 		return nil, false, nil
 	}
-	r, err := s.scanned(ctx, of, words, false, tell)
+	r, err := s.scanned(ctx, of, words, false, func(r *report.Scan, of int) {
+		if tell != nil {
+			tell("answering", of, len(r.Points)+r.Left)
+		}
+	})
 	if r == nil {
 		return nil, false, err
 	}
 	return report.ScanJSON(r), true, err
 }
 
-// scanned is the answers to several questions; nil: one is asked. Brief ones have figures alone.
-func (s *Server) scanned(ctx context.Context, of question.Command, words map[string]string, brief bool, tell progress) (*report.Scan, error) {
+// scanned is the answers to several questions; nil: one is asked. Brief ones have figures alone. Tell
+// hears of each, with how many there will be.
+func (s *Server) scanned(ctx context.Context, of question.Command, words map[string]string, brief bool, tell func(r *report.Scan, of int)) (*report.Scan, error) {
 	if of == question.Simulate && strings.TrimSpace(words["rate"]) == "auto" {
 		words = without(words, "rate", "max-rate")
 		if err := sweep.Around(ctx, s.door(), words); err != nil {
@@ -50,12 +55,11 @@ func (s *Server) scanned(ctx context.Context, of question.Command, words map[str
 		return nil, err
 	}
 	r := report.NewScan(asked)
-	done := 0
 	q := question.NewQuery(s.door(), asked.Of, asked.Words).Question
 	err = sweep.Points(ctx, asked, q.Workers(), !brief || asked.Of == question.Plan, func(p *sweep.Point) error {
 		r.Add(p)
-		if done++; tell != nil {
-			tell("answering", asked.Len(), done)
+		if tell != nil {
+			tell(r, asked.Len())
 		}
 		return nil
 	})

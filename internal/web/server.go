@@ -42,6 +42,7 @@ type Server struct {
 	drawn        *kept[drawing]
 	answered     *kept[*found] // by its words, for the same question with another row open or pinned
 	uploads      *kept[upload]
+	cells        *kept[cells]                  // of maps that are images
 	measuredRuns *kept[[]*validate.Row]        // of files, by their names and questions
 	glances      *kept[*glance]                // by the words of their deployments
 	known        *kept[*throughline.Estimated] // deployments that are pinned or changed, by their words
@@ -64,6 +65,7 @@ const (
 	keptPlans     = 16
 	keptKnown     = 64
 	keptGlances   = 16
+	keptCells     = 16
 	keptRuns      = 8
 	mostOpen      = 512 // connections
 )
@@ -84,6 +86,7 @@ func NewServer(o Options) *Server {
 	s.work = newWork(cores, 4*cores)
 	s.answered = newKept[*found](keptPlans)
 	s.measuredRuns = newKept[[]*validate.Row](keptRuns)
+	s.cells = newKept[cells](keptCells)
 	s.glances = newKept[*glance](keptGlances)
 	s.known = newKept[*throughline.Estimated](keptKnown)
 	s.drawn, s.uploads = newKept[drawing](keptDrawings), newKept[upload](keptUploads)
@@ -173,6 +176,7 @@ func (s *Server) Handler() http.Handler {
 		mux.HandleFunc("GET /"+v.path+"/{file}", s.file(v))
 	}
 	mux.HandleFunc("GET /why/frame", s.frame)
+	mux.HandleFunc("GET /map/cell", s.cell)
 	mux.HandleFunc("GET /load/curve", s.curve)
 	mux.HandleFunc("GET /load/requests", s.requests)
 	mux.HandleFunc("POST /uploads", s.receive)

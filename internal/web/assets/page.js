@@ -71,6 +71,7 @@ function start(part) {
     try { await navigator.clipboard.writeText(location.href); say(a.textContent + " ✓"); } catch { location.assign(a.href); }
   });
   for (const l of all("[data-later]", part)) later(l);
+  for (const f of all("[data-cells]", part)) cells(f);
   for (const g of all("[data-p=limit]", part)) limit(g);
   const why = part.querySelector("#why");
   if (why) {
@@ -136,6 +137,20 @@ function requests(figure) {
     show();
   });
   if (q.get("between")) show();
+}
+
+// cells leads from a map that is an image to what was clicked.
+function cells(figure) {
+  figure.addEventListener("click", e => {
+    const image = [...figure.querySelectorAll("image")].find(i => i.getBoundingClientRect().width > 0), at = image?.getBoundingClientRect();
+    if (!at || e.clientX < at.left || e.clientX >= at.right || e.clientY < at.top || e.clientY >= at.bottom) return;
+    const size = new Image();
+    size.onload = () => {
+      const column = Math.floor((e.clientX - at.left) / at.width * size.naturalWidth), row = Math.floor((e.clientY - at.top) / at.height * size.naturalHeight);
+      location.assign(`${figure.dataset.cells}&column=${column}&row=${row}`);
+    };
+    size.src = image.getAttribute("href");
+  });
 }
 
 // limit lets the line of a limit be dragged: what is forbidden follows at once, and so do the rows that still hold; the
