@@ -428,23 +428,6 @@ func (f *found) advice(a *adviser, gpus int) (*Advice, error) {
 	return &out, nil
 }
 
-// list describes the deployments of an answer.
-func (a *adviser) list(out *Advice, ranked, frontier []weighed, gpus int) error {
-	for _, list := range []struct {
-		from []weighed
-		to   *[]Candidate
-	}{{ranked, &out.Ranked}, {frontier, &out.Frontier}} {
-		for _, w := range list.from {
-			c := w.field.candidate(&w, gpus)
-			if err := c.describe(w.predictor(), a.o.Tariff); err != nil {
-				return err
-			}
-			*list.to = append(*list.to, c)
-		}
-	}
-	return nil
-}
-
 // addPrices says which prices of systems the dollars rest on.
 func (a *Advice) addPrices(l *question.Loaded) {
 	price, err := l.Prices(l.Price)

@@ -52,3 +52,20 @@ func (t *telling) add(w weighed) {
 	t.busy, t.next = false, time.Now().Add(t.wait)
 	t.mu.Unlock()
 }
+
+// list describes the deployments of an answer.
+func (a *adviser) list(out *Advice, ranked, frontier []weighed, gpus int) error {
+	for _, list := range []struct {
+		from []weighed
+		to   *[]Candidate
+	}{{ranked, &out.Ranked}, {frontier, &out.Frontier}} {
+		for _, w := range list.from {
+			c := w.field.candidate(&w, gpus)
+			if err := c.describe(w.predictor(), a.o.Tariff); err != nil {
+				return err
+			}
+			*list.to = append(*list.to, c)
+		}
+	}
+	return nil
+}

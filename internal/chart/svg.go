@@ -69,17 +69,7 @@ func (m *Mark) element(t *Theme) Element {
 	switch {
 	case m.Shape == pixels:
 		e.Tag = "image"
-		set("x", num(m.X))
-		set("y", num(m.Y))
-		set("width", num(m.W))
-		set("height", num(m.H))
-		set("preserveAspectRatio", "none")
-		set("image-rendering", "pixelated")
-		set("href", m.dataURL())
-		set("class", map[*Theme]string{Light: "on-light", Dark: "on-dark"}[m.For])
-		if t != nil && t != m.For {
-			set("display", "none")
-		}
+		m.picture(t, set)
 	case m.Shape == rectangle:
 		e.Tag = "rect"
 		set("x", num(m.X))
@@ -131,6 +121,21 @@ func (m *Mark) element(t *Theme) Element {
 		set("data-p", m.Ref)
 	}
 	return e
+}
+
+// picture is the attributes of pixels: those of the other theme are hidden.
+func (m *Mark) picture(t *Theme, set func(name, value string)) {
+	set("x", num(m.X))
+	set("y", num(m.Y))
+	set("width", num(m.W))
+	set("height", num(m.H))
+	set("preserveAspectRatio", "none")
+	set("image-rendering", "pixelated")
+	set("href", m.dataURL())
+	set("class", map[*Theme]string{Light: "on-light", Dark: "on-dark"}[m.For])
+	if t != nil && t != m.For {
+		set("display", "none")
+	}
 }
 
 // lettering is the attributes of a text but its colour.

@@ -106,7 +106,7 @@ func (s *Step) falling(name string, seconds float64, parts []explain.Part, l *le
 	return p
 }
 
-// haunt draws the bars as they were before numbers were changed, hollow, by the names of their parts.
+// haunt draws the bars as they were before numbers were changed, by the names of their parts.
 func haunt(p *chart.Panel, seconds float64, parts []explain.Part, was float64, before []explain.Part) {
 	_, size := timeUnit(1e6 * seconds)
 	at, most := 0.0, *p.X.High/1.12

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// pageWriter writes a page: its question, then one stage after the other, of which browsers show the
-// last that is whole.
+// pageWriter writes a page: its question, then one stage after the other, of which browsers show
+// the last that is whole.
 type pageWriter struct {
 	s      *Server
 	w      http.ResponseWriter

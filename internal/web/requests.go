@@ -14,7 +14,7 @@ import (
 	"throughline/serving/simulate"
 )
 
-// betweenName is a part of a run, as FROM:TO in hundredths of it, and requestName one of its requests.
+// betweenName is a part of a run, as FROM:TO in hundredths of it, requestName one of its requests.
 const (
 	betweenName = "between"
 	requestName = "request"

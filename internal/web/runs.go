@@ -1,12 +1,8 @@
 package web
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -76,8 +72,8 @@ func (c *choice) beside(ctx context.Context, s *Server, st *state, plans []*foun
 	return nil
 }
 
-// seen is what clients see of a run; its throughput follows from how many there are by Little's law,
-// of what was measured as of what is predicted.
+// seen is what clients see of a run; its throughput follows by Little's law, of what was measured
+// as of what is predicted.
 func seen(r *validate.Row, ttft, tpot float64) picture.Seen {
 	out := picture.Seen{TTFT: ttft / 1e3, TPOT: tpot / 1e3}
 	out.Latency = out.TTFT + float64(r.Output-1)*out.TPOT
@@ -92,13 +88,16 @@ func measuredRuns(ctx context.Context, in *files.Door, name string, plans []*fou
 		return nil, err
 	}
 	defer f.Close()
-	src, err := ofQuestion(f, plans)
-	if err != nil || src == nil {
-		return nil, err
-	}
 	q := question.DefaultOf(question.Serving)
 	q.In = in
-	report, err := validate.Serving(ctx, name, bytes.NewReader(src), q)
+	left := mostBeside
+	report, err := validate.Trial{Only: func(cells []string) bool {
+		ours := left > 0 && names(cells, plans)
+		if ours {
+			left--
+		}
+		return ours
+	}}.Serving(ctx, name, f, q)
 	if err != nil {
 		return nil, err
 	}
@@ -116,36 +115,6 @@ func measuredRuns(ctx context.Context, in *files.Door, name string, plans []*fou
 		}
 	}
 	return out, nil
-}
-
-// ofQuestion leaves the rows of a table that name the model and one of the systems of plans, so that
-// others are not predicted; nil: there are none.
-func ofQuestion(f io.Reader, plans []*found) ([]byte, error) {
-	table := csv.NewReader(f)
-	table.FieldsPerRecord = -1
-	head, err := table.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("is empty")
-	}
-	var b bytes.Buffer
-	out := csv.NewWriter(&b)
-	out.Write(head)
-	kept := 0
-	for err == nil && kept < mostBeside {
-		var cells []string
-		if cells, err = table.Read(); err == nil && names(cells, plans) {
-			kept++
-			out.Write(cells)
-		}
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	out.Flush()
-	if kept == 0 {
-		return nil, nil
-	}
-	return b.Bytes(), nil
 }
 
 // names reports whether cells name the model and one of the systems.

@@ -37,7 +37,7 @@ func TestBeside(t *testing.T) {
 		t.Error("a file of the machine is read")
 	}
 	s.files["empty.csv"] = nil
-	if bad := get(s, "GET", question+"empty.csv&system=B200", nil); !strings.Contains(bad.Body.String(), "is empty") {
+	if bad := get(s, "GET", question+"empty.csv&system=B200", nil); !strings.Contains(bad.Body.String(), "the table is empty") {
 		t.Error("an empty table is taken")
 	}
 }

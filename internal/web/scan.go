@@ -32,8 +32,8 @@ func (s *Server) several(ctx context.Context, of question.Command, words map[str
 	return report.ScanJSON(r), true, err
 }
 
-// scanned is the answers to several questions; nil: one is asked. Brief ones have figures alone. Tell
-// hears of each, with how many there will be.
+// scanned is the answers to several questions; nil: one is asked. Brief ones have figures alone.
+// Tell hears of each, with how many there will be.
 func (s *Server) scanned(ctx context.Context, of question.Command, words map[string]string, brief bool, tell func(r *report.Scan, of int)) (*report.Scan, error) {
 	if of == question.Simulate && strings.TrimSpace(words["rate"]) == "auto" {
 		words = without(words, "rate", "max-rate")
