@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -301,6 +302,9 @@ no connection to each other: they share the folder or the bucket of the results.
 			request, err := readScan(args[1])
 			if err == nil {
 				_, err = scan.New(files.Machine, request)
+			}
+			if err == nil && args[0] == "k8s" && !strings.HasPrefix(out.name, "s3://") && !path.IsAbs(out.name) {
+				err = fmt.Errorf("-o %s: name the folder as containers see it, like /shared/results, or s3://bucket/prefix", out.name)
 			}
 			if err != nil {
 				return err

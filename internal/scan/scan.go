@@ -264,6 +264,9 @@ func (s *Scan) parseAxis(text string) (Axis, error) {
 		return Axis{name, nil, a}, err
 	}
 	setting, ok := question.Column(s.Of, name)
+	if !ok && strings.Contains(name, ".") {
+		return Axis{Name: name}, fmt.Errorf("%q: the path of a number starts with sys., model. or engine., as in sys.mem1.GBps", name)
+	}
 	if !ok {
 		return Axis{Name: name}, fmt.Errorf("%s; the path of a number starts with sys., model. or engine., as in sys.mem1.GBps", document.NotOneOf(name, question.Columns(s.Of)))
 	}
@@ -288,7 +291,7 @@ func (s *Scan) link(lists []string) error {
 			at := slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == name })
 			switch {
 			case at < 0:
-				errs = append(errs, fmt.Errorf("%s does not vary; %s do", name, strings.Join(s.names(), ", ")))
+				errs = append(errs, fmt.Errorf("%s does not vary; what does: %s", name, strings.Join(s.names(), ", ")))
 				continue
 			case linked[at]:
 				errs = append(errs, fmt.Errorf("%s is linked twice", name))
@@ -299,7 +302,7 @@ func (s *Scan) link(lists []string) error {
 			linked[at] = true
 			group = append(group, at)
 		}
-		if len(group) < 2 {
+		if names := question.Words(text); len(names) < 2 {
 			errs = append(errs, fmt.Errorf("%q names fewer than two axes", text))
 		}
 		s.groups = append(s.groups, group)
@@ -390,10 +393,7 @@ func (s *Scan) At(i int, out []Value) {
 		for k := len(s.groups) - 1; k >= 0; k-- {
 			n := s.Axes[s.groups[k][0]].Len()
 			for _, at := range s.groups[k] {
-				out[at] = Value{"", s.Axes[at].At(i % n)}
-				if a := &s.Axes[at]; a.Texts != nil {
-					out[at].Text = a.Texts[i%n]
-				}
+				out[at] = s.Axes[at].Value(i % n)
 			}
 			i /= n
 		}
@@ -410,6 +410,14 @@ func (s *Scan) At(i int, out []Value) {
 			}
 		}
 	}
+}
+
+// Value is the i-th of an axis.
+func (a *Axis) Value(i int) Value {
+	if a.Texts != nil {
+		return Value{a.Texts[i], a.At(i)}
+	}
+	return Value{"", a.At(i)}
 }
 
 // text is a value as its setting reads it.
@@ -489,14 +497,24 @@ func (s *Scan) Check() error {
 		}
 		for _, i := range ends {
 			other := slices.Clone(values)
-			other[k] = Value{a.Text(i), a.At(i)}
-			if a.Texts == nil {
-				other[k].Text = ""
-			}
+			other[k] = a.Value(i)
 			errs = append(errs, s.readable(other))
 		}
 	}
-	return question.Once(document.Join(errs...))
+	return question.Once(s.varied(document.Join(errs...)))
+}
+
+// varied says of what varies, which is read as changes of files, that it does.
+func (s *Scan) varied(err error) error {
+	var all *document.Error
+	if errors.As(err, &all) && s.Words["set"] == "" {
+		for i := range all.Problems {
+			if p := &all.Problems[i]; p.Path == "set" {
+				p.Path = "vary"
+			}
+		}
+	}
+	return err
 }
 
 // readable reads the words and files of one question.

@@ -75,28 +75,37 @@ func NewScanner(s *scan.Scan, workers int) (*Scanner, error) {
 		}
 		var err error
 		t.met, err = c.Met(unit)
-		if err == nil && t.axis >= 0 {
-			err = meetable(&s.Axes[t.axis], c, t.met)
-		}
 		errs = append(errs, question.OfSetting("where", err))
 		out.conditions = append(out.conditions, t)
+	}
+	if document.Join(errs...) == nil {
+		errs = append(errs, question.OfSetting("where", out.meetable()))
 	}
 	out.moving = newMoving(s)
 	return out, document.Join(append(errs, checkAims(s))...)
 }
 
-// meetable refuses a condition on an axis that none of its values meets.
-func meetable(a *scan.Axis, c *scan.Condition, met func(any) bool) error {
-	for i := range a.Len() {
-		v := scan.Value{Number: a.At(i)}
-		if a.Texts != nil {
-			v.Text = a.Texts[i]
+// meetable refuses conditions on an axis that none of its values meets.
+func (c *Scanner) meetable() error {
+	var errs []error
+	for k := range c.Scan.Axes {
+		a := &c.Scan.Axes[k]
+		var on []string
+		for i, t := range c.conditions {
+			if t.axis == k {
+				on = append(on, c.Scan.Where[i].String())
+			}
 		}
-		if met(a.Shown(v)) {
-			return nil
+		met := len(on) == 0
+		for i := 0; i < a.Len() && !met; i++ {
+			v := a.Shown(a.Value(i))
+			met = !slices.ContainsFunc(c.conditions, func(t test) bool { return t.axis == k && !t.met(v) })
+		}
+		if !met {
+			errs = append(errs, fmt.Errorf("%s: no value of %s meets it, from %s to %s", strings.Join(on, " and "), a.Name, a.Text(0), a.Text(a.Len()-1)))
 		}
 	}
-	return fmt.Errorf("%s: no value of %s meets it, from %s to %s", c, a.Name, a.Text(0), a.Text(a.Len()-1))
+	return document.Join(errs...)
 }
 
 // Find is the place of a figure by its name, or what people call it: tpot for tpot_ms; -1: none.
