@@ -10,8 +10,9 @@ import (
 	"throughline/workload"
 )
 
-// Steps is how long steps take on the processors of a server under a plan, without the host. All
-// predictions of serving, in closed form or simulated, come here.
+// Steps is how long steps take on the processors of a server under a plan, without the host, for
+// the closed form: at the mean context of given lengths. A simulation, whose contexts vary, keeps
+// places of a table instead: a plan of DeepSeek-V3 shares 17 of 5,017 steps with its simulations.
 type Steps struct {
 	server  *server
 	plan    plan.Plan

@@ -83,7 +83,7 @@ func (t *Table) Write(w io.Writer) error {
 	rows := make([]map[string]string, len(t.rows))
 	all := map[string]bool{"model": true, "system": true, "isl": true, "osl": true, "concurrency": true}
 	for i, r := range t.rows {
-		rows[i] = reader.Cells(told(r.Row).Completed(), slices.ContainsFunc(measured, func(c string) bool { return r.Cell(c) != "" }))
+		rows[i] = reader.Cells(withSentences(r.Row).Completed(), slices.ContainsFunc(measured, func(c string) bool { return r.Cell(c) != "" }))
 		for column := range rows[i] {
 			all[column] = true
 		}
@@ -113,9 +113,4 @@ func (t *Table) Write(w io.Writer) error {
 		}
 	}
 	return out.Flush()
-}
-
-// predict predicts all rows, as the program does.
-func (t *Table) predict(ctx context.Context, q question.Question, trial validate.Trial) (*validate.Report, error) {
-	return trial.Serving(ctx, t.Name, bytes.NewReader(t.text), q)
 }

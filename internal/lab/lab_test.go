@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"bytes"
+	"context"
 	"io"
 	"os"
 	"strings"
@@ -38,4 +40,9 @@ func predictedBy(t *testing.T, text string) *validate.Report {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// predict predicts all rows, as the program does.
+func (t *Table) predict(ctx context.Context, q question.Question, trial validate.Trial) (*validate.Report, error) {
+	return trial.Serving(ctx, t.Name, bytes.NewReader(t.text), q)
 }

@@ -74,8 +74,8 @@ var optionNames = func() (out []string) {
 	return out
 }()
 
-// told is a row with what its sentences say.
-func told(row question.Row) question.Row {
+// withSentences is a row with what its sentences say.
+func withSentences(row question.Row) question.Row {
 	cells := map[string]string{}
 	for _, m := range optionWords.FindAllStringSubmatch(row.Cell("other_settings"), -1) {
 		if slices.Contains(optionNames, m[1]) && row.Cell(m[1]) == "" {

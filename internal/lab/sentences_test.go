@@ -29,7 +29,7 @@ func TestSentences(t *testing.T) {
 		{map[string]string{"other_settings": "flags: --moe-a2a-backend none"}, "ep", ""},
 		{map[string]string{"length_spread": "Mooncake-format trace (median ISL/OSL), KV reuse 90%"}, "prefix_hit", "0.90"},
 	} {
-		row := told(question.Row{Cell: func(column string) string { return c.row[column] }})
+		row := withSentences(question.Row{Cell: func(column string) string { return c.row[column] }})
 		if got := row.Cell(c.column); got != c.want {
 			t.Errorf("%v: %s is %q, want %q", c.row, c.column, got, c.want)
 		}

@@ -38,8 +38,8 @@ func OfPlan(rows []Planned, input, output int) *File {
 			s.Deployment[name] = Word(text)
 		}
 		c := Client{Name: fmt.Sprintf("%s_c%d", p.Name, p.Concurrency), Servers: []string{p.Name}, Bench: map[string]Word{
-			"backend": Word(p.Backend), "random-input-len": whole(input), "random-output-len": whole(output),
-			"max-concurrency": whole(p.Concurrency), "num-prompts": whole(requestsPerClient * p.Concurrency),
+			"backend": Word(p.Backend), "random-input-len": wordOf(input), "random-output-len": wordOf(output),
+			"max-concurrency": wordOf(p.Concurrency), "num-prompts": wordOf(requestsPerClient * p.Concurrency),
 		}}
 		c.SetDefaults()
 		f.Servers, f.Clients = append(f.Servers, s), append(f.Clients, c)
@@ -47,7 +47,7 @@ func OfPlan(rows []Planned, input, output int) *File {
 	return f
 }
 
-func whole(n int) Word { return Word(strconv.Itoa(n)) }
+func wordOf(n int) Word { return Word(strconv.Itoa(n)) }
 
 // Write writes a file as YAML for Read, without defaults.
 func Write(w io.Writer, f *File) error {
@@ -182,7 +182,7 @@ var (
 
 // yamlWord is a word; numbers need no quotes.
 func yamlWord(w Word) string {
-	if n, err := strconv.Atoi(string(w)); err == nil && whole(n) == w {
+	if n, err := strconv.Atoi(string(w)); err == nil && wordOf(n) == w {
 		return string(w)
 	}
 	return yamlText(string(w))

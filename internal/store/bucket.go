@@ -92,7 +92,7 @@ func (b *bucket) object(name string) string {
 }
 
 func (b *bucket) Create(ctx context.Context, name string, write func(io.Writer) error) (bool, error) {
-	data, err := whole(write)
+	data, err := collected(write)
 	if err != nil {
 		return false, err
 	}

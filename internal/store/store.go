@@ -138,8 +138,8 @@ func (f folder) Remove(_ context.Context, name string) error {
 	return err
 }
 
-// whole collects what is written.
-func whole(write func(io.Writer) error) ([]byte, error) {
+// collected collects what is written.
+func collected(write func(io.Writer) error) ([]byte, error) {
 	var b bytes.Buffer
 	err := write(&b)
 	return b.Bytes(), err

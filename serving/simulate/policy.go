@@ -183,7 +183,7 @@ func (r *rank) promptsFirst(t float64) {
 		if cut {
 			size = r.rules.StepTokens
 		}
-		if r.free()-r.fresh(j, hit, r.asked(j, hit+size)) < r.margin() {
+		if r.free()-r.fresh(j, hit, r.firstRoom(j, hit+size)) < r.margin() {
 			r.blocked = Cache
 			break
 		}
@@ -251,7 +251,7 @@ func (r *rank) mixPrompts(t float64) {
 		if !complete {
 			size = min(size, budget)
 		}
-		if r.free() < r.fresh(j, hit, r.asked(j, hit+size)) {
+		if r.free() < r.fresh(j, hit, r.firstRoom(j, hit+size)) {
 			r.blocked = Cache
 			return
 		}
@@ -264,8 +264,8 @@ func (r *rank) mixPrompts(t float64) {
 	}
 }
 
-// asked is the tokens that must have room before a job's first chunk, up to some, is computed.
-func (r *rank) asked(j *job, chunk int) int {
+// firstRoom is the tokens that must have room before a job's first chunk, up to some, is computed.
+func (r *rank) firstRoom(j *job, chunk int) int {
 	if r.rules.ReservesPrompt {
 		return j.target()
 	}

@@ -5,13 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/printer"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,19 +82,6 @@ func (r *Record) Add(o Output) { r.Outputs[o.Name] = sum(o.Content) }
 func (r *Record) Encode() ([]byte, error) {
 	src, err := json.MarshalIndent(r, "", "  ")
 	return append(src, '\n'), err
-}
-
-// ReadRecord is the record of the last fit, nil where there is none yet.
-func ReadRecord(folder string) (*Record, error) {
-	src, err := os.ReadFile(filepath.Join(folder, RecordName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var r Record
-	return &r, json.Unmarshal(src, &r)
 }
 
 // Stale lists what changed since the record was written, and absent tables, which are not compared.
