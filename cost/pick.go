@@ -46,14 +46,15 @@ func promptPicking(rows, n, units float64) float64 {
 // 512, 2,048 and 16,384 rows of 16 blocks take 2.4, 7.2, 22.9 and 239 us on MI355X (pull 54258).
 var placesTime = pickTime{launch: 1.9e-6, entry: 0.8e-9}
 
-// picking is the least time of the launches that pick the best of N entries for M rows each, or of
-// the Count blocks that look up where they lie, on some multiprocessors.
+// picking is the least time of the launches that pick the best of N entries for M rows each, by
+// Rows blocks for a row if it is not 0, or of the Count blocks that look up where they lie, on some
+// multiprocessors.
 func picking(o *op.Op, units float64) float64 {
 	if o.Kind == op.IndexPlaces {
 		return placesTime.launch + o.Count*placesTime.entry
 	}
-	if o.Phase == op.Prefill && o.M > 1 {
-		return o.Count * promptPicking(o.M, o.N, units)
+	if blocks := max(1, o.Rows); o.Rows > 0 || o.Phase == op.Prefill && o.M > 1 {
+		return o.Count * promptPicking(o.M*blocks, o.N/blocks, units)
 	}
 	k := &manyPicked
 	if o.M <= fewRows {

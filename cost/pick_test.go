@@ -16,7 +16,7 @@ func pick(phase op.Phase, launches, rows, entries float64) op.Op {
 
 // TestPicking: a million entries take 8.6 us and 80 more for 32 rows that decode, 15.7, 80 and 82.5 for 33; in prompts two launches of 6.6 us, and each
 // 353 for rows within the cache, 476.5 for 63, half of which are, and a single row of a prompt as one that decodes. 60 rows of ten thousand on 10
-// multiprocessors are begun twice and read six times. 3 rows of 16 blocks are looked up in 1.9 us and 0.8 ns for each block.
+// multiprocessors are begun twice and read six times; so are 30 rows that decode of ten blocks each, ten times and thirty times. 3 rows of 16 blocks are looked up in 1.9 us and 0.8 ns for each block.
 func TestPicking(t *testing.T) {
 	p := pricerOn(t, plainChip())
 	takes(t, "32 rows", p, pick(op.Decode, 1, 32, 1e6), 88.6e-6)
@@ -27,6 +27,10 @@ func TestPicking(t *testing.T) {
 	few.Units = 10
 	takes(t, "rows that wait", pricerOn(t, few), pick(op.Prefill, 1, 60, 1e4), 2*6.6e-6+6*3.53e-6)
 	takes(t, "one row of a prompt", p, pick(op.Prefill, 1, 1, 1e6), 88.6e-6)
+	alone, shared := pick(op.Decode, 1, 32, 1e6), pick(op.Decode, 1, 30, 1e5)
+	alone.Rows, shared.Rows = 1, 10
+	takes(t, "rows that decode, a block for each", p, alone, 6.6e-6+353e-6*(126./128)+600e-6*(2./128))
+	takes(t, "rows of ten blocks each", pricerOn(t, few), shared, 10*6.6e-6+30*3.53e-6)
 	places := op.Op{Kind: op.IndexPlaces, Class: op.Vector, Unit: op.VectorUnit}
 	places.Count = 3 * 16
 	takes(t, "places", p, places, 1.9e-6+48*0.8e-9)

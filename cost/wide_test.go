@@ -31,6 +31,22 @@ func TestWideProducts(t *testing.T) {
 	}
 }
 
+// TestFewRouted: kernels of engines for routers of few tokens, as they were timed on B200 and H100
+// (vllm-project/vllm pull 37244, sgl-project/sglang pull 20848), within 10%.
+func TestFewRouted(t *testing.T) {
+	for system, us := range map[string]float64{"B200": 3.4, "H100_SXM": 3.7} {
+		precision := plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}
+		p, err := cost.NewPricer(builtin.System(t, system), &precision, &assume.Physical)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := op.Op{Kind: op.Router, Class: op.Linear, Unit: op.MatrixUnit, Flops: 2 * 2880 * 128, Weights: 2 * 2880 * 128}
+		if off := 1e6*p.Time(&o)/us - 1; math.Abs(off) > 0.1 {
+			t.Errorf("%s: off by %+.0f%%", system, 100*off)
+		}
+	}
+}
+
 // TestPublishedWideProducts: routers of GLM-5 on GB200 with the kernel that widens their inputs, as vllm-project/vllm pull 47973 timed them in float32,
 // within 15% in the middle and 30% each.
 func TestPublishedWideProducts(t *testing.T) {

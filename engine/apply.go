@@ -197,8 +197,10 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		IndexKernels:    s.IndexKernels,
 		IndexFused:      s.fusesIndex(p.System),
 		IndexBytes:      s.IndexBytes,
+		FewRouted:       s.fewRouted(d.Model, p.System),
 		IndexSkips:      s.SkipsIndex,
 		SparsePrompts:   s.SparsePrompts,
+		RowPicks:        s.rowPicks(d.Model),
 		SparseApart:     s.SparseApart,
 		SharedBeside:    beside,
 		ExpertTile:      s.expertTile(&u, p.System),
@@ -220,6 +222,24 @@ func (s *Scheduling) expertTile(u *unit, sys *hardware.System) int {
 		return 0
 	}
 	return padded.Rows
+}
+
+// fewRouted is the most tokens that a small kernel routes on a system.
+func (s *Scheduling) fewRouted(m *model.Model, sys *hardware.System) int {
+	for _, r := range s.FewRouters {
+		if sys != nil && r.Inputs == m.Hidden && slices.Contains(r.Experts, m.Experts.Routed) && slices.Contains(r.Chips, sys.Generation) {
+			return r.Tokens
+		}
+	}
+	return 0
+}
+
+// rowPicks is the most entries that one block picks from, by the indexers of a model.
+func (s *Scheduling) rowPicks(m *model.Model) float64 {
+	if sparseLatent(m) {
+		return s.RowPicks.Latent
+	}
+	return s.RowPicks.Compressed
 }
 
 // staged is the bytes of all-reduces through a buffer.

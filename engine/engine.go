@@ -113,6 +113,8 @@ type Scheduling struct {
 	IndexBytes float64 `json:"index_bytes" range:"[0,1e15]"`
 	// SparsePrompts: prompt queries read what an indexer picked even where that is everything.
 	SparsePrompts bool `json:"sparse_prompts"`
+	// RowPicks is the most entries of a row that one block of a kernel picks from.
+	RowPicks RowPicks `json:"row_picks"`
 	// SparseApart: sparse latent attention and the experts behind it have unfused small kernels.
 	SparseApart bool `json:"sparse_apart"`
 	// SharedBeside is the most tokens of a step whose shared experts run beside the routed ones on
@@ -127,6 +129,8 @@ type Scheduling struct {
 	LinearInputs int `json:"linear_inputs" range:"[0,4]"`
 	// WideRouter: routers multiply in 32 bits where the model requires it.
 	WideRouter bool `json:"wide_router"`
+	// FewRouters are the routers of few tokens that have a kernel of their own.
+	FewRouters []FewRouter `json:"few_routers"`
 	// SkipsIndex: for prompts no longer than its selection, the indexer makes the keys alone.
 	SkipsIndex bool `json:"skips_index"`
 	// GathersLatents: sequence parallelism gathers latent vectors, not their inputs.
@@ -180,6 +184,22 @@ type Scheduling struct {
 type PaddedExperts struct {
 	Rows    int `json:"rows" required:"true" range:"[1,65536]"` // of a tile
 	BelowTP int `json:"below_tp" range:"[0,100000]"`            // in servers that split experts over fewer ranks; 0: over any number
+}
+
+// FewRouter is a kernel for routers of up to Tokens, by their inputs and experts, on chips of these
+// generations.
+type FewRouter struct {
+	Inputs  int      `json:"inputs" required:"true" range:"[1,1e6]"`
+	Experts []int    `json:"experts" required:"true"`
+	Tokens  int      `json:"tokens" required:"true" range:"[1,1e6]"`
+	Chips   []string `json:"chips" required:"true"`
+}
+
+// RowPicks is the most entries that one block picks from, of latent attention and of compressed
+// caches; 0: rows that decode have a kernel of their own.
+type RowPicks struct {
+	Latent     float64 `json:"latent" range:"[0,1e12]"`
+	Compressed float64 `json:"compressed" range:"[0,1e12]"`
 }
 
 // StagedAllReduce is all-reduces of more than Over and at most UpTo bytes on chips of a generation.

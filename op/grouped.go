@@ -175,13 +175,30 @@ func (s *stage) pick(p *part, heads, dim float64) {
 	launches, rows := o.Count, o.M/heads
 	picked := p.tokens * float64(s.attn.IndexTopK)
 	o = s.add(IndexSelect, VectorUnit)
-	if each := p.scored / p.tokens; s.plan.SparseApart && each > float64(s.attn.IndexTopK) {
+	if each := p.scored / p.tokens; each > float64(s.attn.IndexTopK) && (s.plan.SparseApart || s.plan.RowPicks > 0) {
 		o.Kernels, o.Count, o.M, o.N = kernel.Uses{}, max(1, launches), rows, each
+		o.Rows = s.rowBlocks(each)
 	}
 	o.Flops = p.scored
 	o.Activations = p.scored*score*reads + picked*s.r
 	o.Output = picked * s.r
 	o.Moved = o.Activations
+}
+
+// splitBlocks is the blocks that share a row too long for one (multipleBlocksPerRowConfig in
+// cpp/tensorrt_llm/kernels/indexerTopK.cu of NVIDIA/TensorRT-LLM).
+const splitBlocks = 10
+
+// rowBlocks is how many blocks pick from a row of n entries in steps of any phase; 0: an engine has
+// a kernel for rows that decode.
+func (s *stage) rowBlocks(n float64) float64 {
+	switch {
+	case s.plan.RowPicks == 0:
+		return 0
+	case n > s.plan.RowPicks:
+		return splitBlocks
+	}
+	return 1
 }
 
 // indexLaunches returns how often an engine launches the scores of equal prompts, the rows of a

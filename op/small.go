@@ -127,12 +127,17 @@ func (s *stage) choose(wanted float64) {
 	}
 }
 
-// route scores the experts for every token. In 32 bits, without matrix units, tokens are widened
-// first: GateLinear in vllm/model_executor/layers/fused_moe/router/gate_linear.py of 0.25.1
-// (752a3a5), F.linear of weights in float32.
+// route scores the experts for every token, of few by a kernel of an engine's own (Count 0). In 32
+// bits, without matrix units, tokens are widened first: GateLinear in
+// vllm/model_executor/layers/fused_moe/router/gate_linear.py of 0.25.1 (752a3a5), F.linear of
+// weights in float32.
 func (s *stage) route(experts float64) {
 	if !s.plan.WideRouter || !s.model.WideRouter || !s.assume.SmallKernels {
 		s.linear(Router, s.tokens, s.hidden, experts)
+		if s.assume.SmallKernels && s.tokens <= float64(s.plan.FewRouted) {
+			o := s.list.last()
+			o.Kernels, o.Count = kernel.Uses{}, 0
+		}
 		return
 	}
 	const wide = 4

@@ -53,6 +53,9 @@ type Behaviour struct {
 	IndexBytes float64
 	// SparsePrompts: every query of a prompt reads what was picked for it, even if it is all.
 	SparsePrompts bool
+	// RowPicks is the most entries of a row that one block picks from, whatever the step; longer
+	// rows are shared. 0: rows that decode have a kernel of their own.
+	RowPicks float64
 	// SparseApart: sparse latent attention has separate kernels for positions, cache, queries and
 	// picked places, and its experts for inputs, scales of results and the sum with shared ones.
 	SparseApart bool
@@ -67,6 +70,8 @@ type Behaviour struct {
 	LinearInputs int
 	// WideRouter: routers multiply in 32 bits where the model requires it.
 	WideRouter bool
+	// FewRouted is the most tokens whose router is a small kernel of the engine's own.
+	FewRouted int
 	// IndexSkips: of prompts no longer than what an indexer picks, it only makes the keys.
 	IndexSkips bool
 
