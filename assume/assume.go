@@ -27,10 +27,10 @@ type Assumptions struct {
 	// TouchedExperts: a step reads the experts that its tokens should visit, otherwise all.
 	TouchedExperts bool `assume:"touched-experts" doc:"a step reads only the experts its tokens are expected to visit"`
 	// Imbalance: the busiest processor decides how long the experts take, at its load by chance.
-	Imbalance bool `assume:"imbalance" doc:"the busiest processor of an expert group decides"`
-	// Borders: groups of processors that do not divide a node cross its borders, and the slowest
+	Imbalance bool `assume:"imbalance" doc:"the busiest GPU of an expert group decides"`
+	// Borders: groups of GPUs that do not divide a node cross its borders, and the slowest
 	// decides. Otherwise every group is taken to begin where a node begins.
-	Borders bool `assume:"borders" doc:"groups of processors that do not divide a node cross its borders"`
+	Borders bool `assume:"borders" doc:"groups of GPUs that do not divide a node cross its borders"`
 	// ExpertSpread and ExpertBlocks are the standard deviations of the logarithm of expert visits
 	// in service, and of what neighbouring experts have in common; ExpertDriftPrefill and
 	// ExpertDriftDecode those of its change from step to step. They count with TouchedExperts,

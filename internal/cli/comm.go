@@ -33,9 +33,9 @@ func newComm(s Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "comm --system SYSTEM",
 		Short: "Show how long libraries take to exchange the tokens of experts",
-		Long: `Comm shows how long communication libraries take to send tokens to the processors of
+		Long: `Comm shows how long communication libraries take to send tokens to the GPUs of
 their experts (dispatch) and to bring back the results (combine), for every size of an
-expert group and number of tokens of a processor.
+expert group and number of tokens of a GPU.
 
   nccl    an all-to-all of one copy for each expert of a token
   uccl    UCCL-EP, the kernels of DeepEP driven by the CPU; --fabric efa for AWS

@@ -74,7 +74,7 @@ var outputFlags = []outputFlag{
 	{name: "trace-out", doc: "JSON file of the timeline, for ui.perfetto.dev or chrome://tracing"},
 	{name: "op-details", doc: "CSV file of the operators of the steps",
 		docs: map[string]string{"run": "write a table of the operators of every run, and their sums into the other tables"}},
-	{name: "xlsx", doc: "write a workbook of all runs: pivots of the whole machine and per card, charts, tables, raw data"},
+	{name: "xlsx", doc: "write a workbook of all runs: pivots of the whole machine and per package, charts, tables, raw data"},
 	{name: "force", doc: "let the result replace a file that is read", docs: map[string]string{"init": "replace an existing file"},
 		needs: []string{"output", "out", "requests-out", "timeline-out", "steps-out", "trace-out", "op-details", "xlsx", "chart", "html"}},
 	{name: "scenario", doc: "write a scenario file instead, for throughline scenario"},

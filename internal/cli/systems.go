@@ -23,8 +23,8 @@ func newSystems(s Streams) *cobra.Command {
 		Long: `Systems lists the built-in systems. The columns:
 
   matrix T/s  peak matrix rate by number type
-  GiB, GB/s   capacity and bandwidth of the memory of one processor
-  scale-up    innermost network: processors in a group × bandwidth of each
+  GiB, GB/s   capacity and bandwidth of the memory of one GPU
+  scale-up    innermost network: GPUs in a group × bandwidth of each
   scale-out   outermost network
   kernels     the chip whose measured kernels are used, at the peaks of this one; empty: a
               plain roofline`,

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // otherNames are words for things that have another name here: docs/words.md.
@@ -48,5 +50,44 @@ func TestOneVocabulary(t *testing.T) {
 	}
 	if len(drawn) < 6 {
 		t.Errorf("%d pages and charts were read", len(drawn))
+	}
+}
+
+// otherInProse are words for GPUs that pages and help do not use; what is between backquotes is a field.
+var otherInProse = regexp.MustCompile(`(?i)\b(per card|cards of|processors?|npus?|accelerators?|SLOs?)\b`)
+
+// ofHosts are the processors of hosts, which are no GPUs.
+var ofHosts = regexp.MustCompile(`processor time|ascend-npus|system and processor as JSON|host's own processor|host's processor|as many at a time as there are processors|for both processors|waits for the processors|the same processors:|minutes of one processor`)
+
+// TestOneVocabularyInProse: the pages of the docs and the help of all commands have the words of docs/words.md. The pages of the
+// file formats keep those of the reference tool, whose runtime files are about processors on cards.
+func TestOneVocabularyInProse(t *testing.T) {
+	code := regexp.MustCompile("(?s)```.*?```|`[^`]*`|<!--.*?-->|\\]\\([^)]*\\)")
+	checked := 0
+	for _, file := range append(documents(t), "../../README.md") {
+		switch name := filepath.Base(file); {
+		case name == "formats.md" || name == "words.md", filepath.Base(filepath.Dir(file)) == "validation":
+			continue
+		}
+		checked++
+		text := ofHosts.ReplaceAllString(code.ReplaceAllString(string(readFile(t, file)), ""), "")
+		for _, at := range otherInProse.FindAllStringIndex(text, -1) {
+			t.Errorf("%s says %q", filepath.Base(file), text[max(0, at[0]-60):min(len(text), at[1]+20)])
+		}
+	}
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		checked++
+		text := cmd.Long + cmd.Flags().FlagUsages()
+		for _, at := range otherInProse.FindAllStringIndex(ofHosts.ReplaceAllString(text, ""), -1) {
+			t.Errorf("%s --help says %q", cmd.CommandPath(), text[max(0, at[0]-60):min(len(text), at[1]+20)])
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(Streams{}))
+	if checked < 50 {
+		t.Errorf("%d pages and commands were read", checked)
 	}
 }

@@ -17,7 +17,7 @@ import (
 var identityFields = []Field{
 	{"schema", None, Identity, "version of the columns of the long table", func(*Record) any { return LongVersion }},
 	{"run", None, Identity, "number of the run in its section", func(r *Record) any { return r.Number }},
-	{"mode", None, Identity, "how the phases share processors", func(r *Record) any { return r.Mode }},
+	{"mode", None, Identity, "how the phases share GPUs", func(r *Record) any { return r.Mode }},
 	{"reason", None, Identity, "why there is no plan, or what is to be said of it", func(r *Record) any {
 		if r.Remark != "" {
 			return r.Remark
@@ -100,16 +100,16 @@ func served(name string, u Unit, doc string, value func(r *Record) any) Field {
 
 // resultFields are those of the deployment.
 var resultFields = []Field{
-	{"num_procs", None, Whole, "processors of the run, spare ones included", func(r *Record) any { return r.Procs }},
-	ofInstances(op.Prefill, "num_procs", None, "processors of all instances of the prefill. In fusion, all", func(s *Side) any { return s.Instances * s.Procs }),
-	ofInstances(op.Decode, "num_procs", None, "processors of all instances of the decode. In fusion, all", func(s *Side) any { return s.Instances * s.Procs }),
-	complete("spare_procs", None, "processors that no instance uses", func(r *Record) any { return r.Spare }),
-	split("pd_ratio", None, "processors of prefill and decode, as `4:5`; empty in fusion", func(r *Record) any {
+	{"num_procs", None, Whole, "GPUs of the run, spare ones included", func(r *Record) any { return r.Procs }},
+	ofInstances(op.Prefill, "num_procs", None, "GPUs of all instances of the prefill. In fusion, all", func(s *Side) any { return s.Instances * s.Procs }),
+	ofInstances(op.Decode, "num_procs", None, "GPUs of all instances of the decode. In fusion, all", func(s *Side) any { return s.Instances * s.Procs }),
+	complete("spare_procs", None, "GPUs that no instance uses", func(r *Record) any { return r.Spare }),
+	split("pd_ratio", None, "GPUs of prefill and decode, as `4:5`; empty in fusion", func(r *Record) any {
 		p, d := r.Sides[op.Prefill], r.Sides[op.Decode]
 		return fmt.Sprintf("%d:%d", p.Instances*p.Procs, d.Instances*d.Procs)
 	}),
 	complete("request_per_second", Rate, "requests per second of the deployment", func(r *Record) any { return r.Requests }),
-	complete("request_per_second_per_npu", Rate, "the same per card, over all processors of the run, in cards of the decode system", func(r *Record) any { return r.Requests / float64(r.Cards) }),
+	complete("request_per_second_per_npu", Rate, "the same per package, over all GPUs of the run, in packages of the decode system", func(r *Record) any { return r.Requests / float64(r.Cards) }),
 	complete("output_throughput(token/s)", TokenRate, "output tokens per second of the deployment", func(r *Record) any { return r.Tokens() }),
 	complete("TTFT(s)", Seconds, "time to the first token, KV transfer included, of clients who have been at it for long", func(r *Record) any { return r.TTFT }),
 	complete("TTFT_cold(s)", Seconds, "the same of a benchmark whose clients start at once on a server that has just started; empty unless `cold` asks for it", func(r *Record) any {
@@ -166,18 +166,18 @@ var clientFields = []Field{
 		}
 		return nil
 	}},
-	{"cards", None, Whole, "cards that the processors make", func(r *Record) any { return r.Cards }},
-	complete("tokens_per_card", TokenRate, "output tokens per second and card", func(r *Record) any { return r.Tokens() / float64(r.Cards) }),
-	complete("tokens_per_processor", TokenRate, "output tokens per second and processor, spare ones included", func(r *Record) any { return r.Tokens() / float64(r.Procs) }),
+	{"cards", None, Whole, "packages that the GPUs make", func(r *Record) any { return r.Cards }},
+	complete("tokens_per_card", TokenRate, "output tokens per second and package", func(r *Record) any { return r.Tokens() / float64(r.Cards) }),
+	complete("tokens_per_processor", TokenRate, "output tokens per second and GPU, spare ones included", func(r *Record) any { return r.Tokens() / float64(r.Procs) }),
 	complete("tokens_per_user", TokenRate, "output tokens per second that a user sees; 0 where a request has one", func(r *Record) any { return perUser(r.TPOT) }),
-	served("memory(Gib)", GiB, "what the fullest processor holds", func(r *Record) any { return gib(r.Held) }),
+	served("memory(Gib)", GiB, "what the fullest GPU holds", func(r *Record) any { return gib(r.Held) }),
 	{"chance", None, Answers, "probability that all limits hold, by the bands of TTFT and TPOT and how far runs differ", func(r *Record) any {
 		if chance := r.Chance(); !math.IsNaN(chance) {
 			return chance
 		}
 		return nil
 	}},
-	aroundThroughput("tokens_per_processor_low", "where the band of the tokens per second and processor begins", func(tokens, band float64) float64 { return tokens / (1 + band) }),
+	aroundThroughput("tokens_per_processor_low", "where the band of the tokens per second and GPU begins", func(tokens, band float64) float64 { return tokens / (1 + band) }),
 	aroundThroughput("tokens_per_processor_high", "where it ends", func(tokens, band float64) float64 { return tokens * (1 + band) }),
 	{"dollars_per_million_tokens", "$", Answers, "dollars per million output tokens, where a price is given or that of the system is known", func(r *Record) any { return nonzero(r.DollarsPerMillion) }},
 	{"tokens_per_joule", None, Answers, "output tokens per joule, where a power is given", func(r *Record) any { return nonzero(r.TokensPerJoule) }},
@@ -216,7 +216,7 @@ var rowFields = []Field{
 		}
 		return s.Step.Requests
 	}),
-	inRow("row_memory(Gib)", GiB, "what the fullest processor holds", func(r *Record, s *Side) any { return gib(r.rowHeld(s)) }),
+	inRow("row_memory(Gib)", GiB, "what the fullest GPU holds", func(r *Record, s *Side) any { return gib(r.rowHeld(s)) }),
 	inRow("row_fits", None, "that is no more than is usable", func(r *Record, s *Side) any { return r.rowFits(s) }),
 	inRow("row_bound", None, "what takes the largest share of the step", func(_ *Record, s *Side) any { return s.Bound.By }),
 	inRow("row_confidence", None, "what the time rests on", func(r *Record, s *Side) any { return r.rowTrusted(s).Level.String() }),

@@ -49,20 +49,20 @@ func made(name string, u Unit, doc string, value func(*hardware.System, *hardwar
 
 // economicFields are what a processor costs to make, of the system that decodes.
 var economicFields = []Field{
-	made("dies_per_wafer", None, "dies of the first kind of the processor on a wafer", func(_ *hardware.System, e *hardware.Economics) any { return e.Dies[0].PerWafer() }),
+	made("dies_per_wafer", None, "dies of the first kind of the GPU on a wafer", func(_ *hardware.System, e *hardware.Economics) any { return e.Dies[0].PerWafer() }),
 	made("die_yield(%)", Percent, "share of them that is good, by the negative binomial distribution of defects", func(_ *hardware.System, e *hardware.Economics) any { return 100 * e.Dies[0].Yield() }),
-	made("silicon_dollars", "$", "dollars of the good dies of a processor", func(_ *hardware.System, e *hardware.Economics) any { return e.Silicon() }),
-	made("processor_dollars", "$", "dollars to make a processor: dies, package and memory, where all are known", func(s *hardware.System, e *hardware.Economics) any {
+	made("silicon_dollars", "$", "dollars of the good dies of a GPU", func(_ *hardware.System, e *hardware.Economics) any { return e.Silicon() }),
+	made("processor_dollars", "$", "dollars to make a GPU: dies, package and memory, where all are known", func(s *hardware.System, e *hardware.Economics) any {
 		dollars, known := e.Made(s.Memory.GiB)
 		if !known {
 			return nil
 		}
 		return dollars
 	}),
-	made("die_mm2", None, "area of the largest die of a processor, in mm²", func(_ *hardware.System, e *hardware.Economics) any { return e.LargestDie() }),
-	made("silicon_mm2", None, "area of all dies of a processor, in mm²", func(_ *hardware.System, e *hardware.Economics) any { return e.SiliconArea() }),
-	per("tokens_per_s_per_mm2", "output tokens per second and mm² of all dies of all processors", (*hardware.System).SiliconArea),
-	per("tokens_per_s_per_dollar", "output tokens per second and dollar of all processors: dollars to make them, or to buy them where these are not known", (*hardware.System).Worth),
+	made("die_mm2", None, "area of the largest die of a GPU, in mm²", func(_ *hardware.System, e *hardware.Economics) any { return e.LargestDie() }),
+	made("silicon_mm2", None, "area of all dies of a GPU, in mm²", func(_ *hardware.System, e *hardware.Economics) any { return e.SiliconArea() }),
+	per("tokens_per_s_per_mm2", "output tokens per second and mm² of all dies of all GPUs", (*hardware.System).SiliconArea),
+	per("tokens_per_s_per_dollar", "output tokens per second and dollar of all GPUs: dollars to make them, or to buy them where these are not known", (*hardware.System).Worth),
 }
 
 // per is a field of the throughput by what all processors of a deployment have together, spare ones

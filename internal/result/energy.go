@@ -85,13 +85,13 @@ func energy(name string, u Unit, doc string, value func(*Energy) any) Field {
 
 // energyFields are what a deployment draws.
 var energyFields = []Field{
-	energy("watts_per_gpu", Watts, "watts of a processor while clients are served, on average", func(e *Energy) any { return e.Watts }),
-	energy("watts_per_machine", Watts, "watts of the processors of a node, and of the rest of it where `host_W` is known", func(e *Energy) any { return e.Machine }),
-	energy("joules_per_output_token", Joules, "joules of all processors per output token, what its prompt and waiting take included", func(e *Energy) any { return e.Output }),
-	energy("joules_per_input_token", Joules, "joules of all processors per prompt token, in its step alone", func(e *Energy) any { return e.Input }),
-	energy("output_tokens_per_joule", None, "output tokens per joule that the processors draw", func(e *Energy) any { return 1 / e.Output }),
-	energy("idle(%)", Percent, "share of the time in which a processor waits for its host or for work", func(e *Energy) any { return 100 * e.Idle }),
-	energy("power_limit(W)", Watts, "power limit of a processor", func(e *Energy) any { return e.Limit }),
+	energy("watts_per_gpu", Watts, "watts of a GPU while clients are served, on average", func(e *Energy) any { return e.Watts }),
+	energy("watts_per_machine", Watts, "watts of the GPUs of a node, and of the rest of it where `host_W` is known", func(e *Energy) any { return e.Machine }),
+	energy("joules_per_output_token", Joules, "joules of all GPUs per output token, what its prompt and waiting take included", func(e *Energy) any { return e.Output }),
+	energy("joules_per_input_token", Joules, "joules of all GPUs per prompt token, in its step alone", func(e *Energy) any { return e.Input }),
+	energy("output_tokens_per_joule", None, "output tokens per joule that the GPUs draw", func(e *Energy) any { return 1 / e.Output }),
+	energy("idle(%)", Percent, "share of the time in which a GPU waits for its host or for work", func(e *Energy) any { return 100 * e.Idle }),
+	energy("power_limit(W)", Watts, "power limit of a GPU", func(e *Energy) any { return e.Limit }),
 	energy("power_origin", None, "what the watts rest on: measured, fitted or estimated", func(e *Energy) any { return e.Origin }),
 	energy("energy_dollars_per_million_tokens", "$", "dollars of the energy of a million output tokens, where `energy-price` is given; of the building, where `pue` is", func(e *Energy) any { return nonzero(e.Dollars()) }),
 	energy("grams_of_CO2_per_million_tokens", None, "grams of CO₂ of a million output tokens, where `carbon` is given; of the building, where `pue` is", func(e *Energy) any { return nonzero(e.Grams()) }),

@@ -47,7 +47,7 @@ func (p sided) throughputs() []Field {
 	return []Field{
 		p.found(Throughput, "throughput(token/s)", TokenRate, what+", of all instances", func(_ *Record, s *Side) any { return float64(s.Instances) * s.Step.Throughput }),
 		p.found(Throughput, "throughput_per_instance(token/s)", TokenRate, what+", of one instance", func(_ *Record, s *Side) any { return s.Step.Throughput }),
-		p.found(Throughput, "throughput_per_npu(token/s)", TokenRate, what+", of a card of an instance", func(_ *Record, s *Side) any { return s.Step.Throughput / float64(s.Cards) }),
+		p.found(Throughput, "throughput_per_npu(token/s)", TokenRate, what+", of a package of an instance", func(_ *Record, s *Side) any { return s.Step.Throughput / float64(s.Cards) }),
 	}
 }
 
@@ -87,8 +87,8 @@ func (p sided) plan() []Field {
 		}
 	}
 	return []Field{
-		p.input(Parallel, "procs_per_instance", None, "processors of one instance", procs(func(s *Side) int { return s.Procs })),
-		p.input(Parallel, "num_npu", None, "cards of one instance", procs(func(s *Side) int { return s.Cards })),
+		p.input(Parallel, "procs_per_instance", None, "GPUs of one instance", procs(func(s *Side) int { return s.Procs })),
+		p.input(Parallel, "num_npu", None, "packages of one instance", procs(func(s *Side) int { return s.Cards })),
 		number("dp", "data parallelism of attention and dense layers", func(_ *Record, e *estimate.Estimate) int { return e.Plan.Attention.DP }),
 		number("tp", "tensor parallelism of attention and dense layers", func(_ *Record, e *estimate.Estimate) int { return e.Plan.Attention.TP }),
 		number("pp", "pipeline stages", func(_ *Record, e *estimate.Estimate) int { return e.Plan.Attention.PP }),
@@ -102,14 +102,14 @@ func (p sided) plan() []Field {
 		number("moe_dp", "copies of the experts; 0 for a dense model", func(_ *Record, e *estimate.Estimate) int { return e.Plan.Experts.DP }),
 		number("moe_tp", "slices of an expert; 1 for a dense model", func(_ *Record, e *estimate.Estimate) int { return max(1, e.Plan.Experts.TP) }),
 		number("ep", "groups of the experts; 1 for a dense model", func(_ *Record, e *estimate.Estimate) int { return max(1, e.Plan.Experts.EP) }),
-		number("microbatchsize", "sequences of a micro-batch: of a data-parallel rank in a dense model, of a processor in an expert model", func(_ *Record, e *estimate.Estimate) int { return e.Plan.Batch.Size }),
+		number("microbatchsize", "sequences of a micro-batch: of a data-parallel rank in a dense model, of a GPU in an expert model", func(_ *Record, e *estimate.Estimate) int { return e.Plan.Batch.Size }),
 		number("attn_microbatchsize", "of an expert model, sequences of a data-parallel rank; 0 for a dense model", func(r *Record, e *estimate.Estimate) int {
 			if !r.Model.IsMoE() {
 				return 0
 			}
 			return e.Plan.Sequences(true)
 		}),
-		p.found(Parallel, "card_mbs", None, "sequences per processor", func(r *Record, s *Side) any {
+		p.found(Parallel, "card_mbs", None, "sequences per GPU", func(r *Record, s *Side) any {
 			return float64(s.Step.Plan.Sequences(r.Model.IsMoE())*s.Step.Plan.Underway()) / float64(s.Step.Plan.Attention.Replica())
 		}),
 		p.input(Parallel, "flops_type", None, "number types of the matrix, attention and vector rates", func(r *Record, _ *Side) any {
@@ -124,7 +124,7 @@ func (p sided) plan() []Field {
 			return nil
 		}),
 		number("moe_redundant_expert_num", "extra copies of routed experts", func(_ *Record, e *estimate.Estimate) int { return e.Plan.Redundant }),
-		p.input(Parallel, "deploy_shared_expert_for_each_npu", None, "every processor holds the shared experts itself", func(_ *Record, s *Side) any { return s.SharedPerCard }),
+		p.input(Parallel, "deploy_shared_expert_for_each_npu", None, "every GPU holds the shared experts itself", func(_ *Record, s *Side) any { return s.SharedPerCard }),
 	}
 }
 
@@ -183,8 +183,8 @@ func (p sided) attentionBlock() []Field {
 func (p sided) feedForwardBlock() []Field {
 	return []Field{
 		p.block(mlp, "process_time(s)", Seconds, "time of the feed-forward block", (*schedule.Totals).Time),
-		p.ofExperts("instance_mlp_weight_space(Gib)", GiB, "weights of the feed-forward block on a processor", func(s *Side) float64 { return gib(s.Step.Memory.Weights[mlp]) }),
-		p.ofExperts("instance_attn_weight_space(Gib)", GiB, "weights of attention on a processor", func(s *Side) float64 { return gib(s.Step.Memory.Weights[attn]) }),
+		p.ofExperts("instance_mlp_weight_space(Gib)", GiB, "weights of the feed-forward block on a GPU", func(s *Side) float64 { return gib(s.Step.Memory.Weights[mlp]) }),
+		p.ofExperts("instance_attn_weight_space(Gib)", GiB, "weights of attention on a GPU", func(s *Side) float64 { return gib(s.Step.Memory.Weights[attn]) }),
 		p.ofExperts("instance_mlp_act_working_space(Gib)", GiB, "largest result of an operator of the feed-forward block", func(s *Side) float64 { return gib(s.Step.Memory.Working[mlp]) }),
 		p.ofExperts("instance_attn_act_working_space(Gib)", GiB, "largest result of an operator of attention", func(s *Side) float64 { return gib(s.Step.Memory.Working[attn]) }),
 		p.block(mlp, "mem_accessed", Bytes, "read and written by the feed-forward block, buffers of communication included", bytesOf),
@@ -201,11 +201,11 @@ func (p sided) spaces() []Field {
 	return []Field{
 		p.held("mem_space(Gib)", "weights and the larger of the two working spaces", (*estimate.Memory).WithoutCache),
 		p.held("tier1_mem(Gib)", "that and the KV cache: what must fit into the device memory", (*estimate.Memory).Total),
-		p.sent("tp_comm_mem_size(Gib)", op.TensorTraffic, "what a processor sends by all-reduces for a whole request, hidden or not, all stages"),
+		p.sent("tp_comm_mem_size(Gib)", op.TensorTraffic, "what a GPU sends by all-reduces for a whole request, hidden or not, all stages"),
 		p.sent("ep_comm_mem_size(Gib)", op.ExpertTraffic, "what it sends between experts, of one stage"),
 		p.sent("cp_comm_mem_size(Gib)", op.ContextTraffic, "what it sends by ring exchanges, all stages"),
 		p.sent("sp_comm_mem_size(Gib)", op.SequenceTraffic, "what it sends for sequence parallelism, all stages"),
-		p.held("kv_cache_total_mem(Gib)", "KV cache of a processor, of the phase of the table: at the end of the prompt, and of the request", func(m *estimate.Memory) float64 { return m.Cache }),
+		p.held("kv_cache_total_mem(Gib)", "KV cache of a GPU, of the phase of the table: at the end of the prompt, and of the request", func(m *estimate.Memory) float64 { return m.Cache }),
 	}
 }
 
@@ -307,7 +307,7 @@ func (p sided) step() []Field {
 		text("bound", "what takes the largest share of a step: compute, memory, network or the second memory tier", func(s *Side) any { return s.Bound.By }),
 		text("bound_by", "the same, with that share", func(s *Side) any { return s.Bound.String() }),
 		p.found(Step, "bound_share(%)", Percent, "that share", func(_ *Record, s *Side) any { return 100 * s.Bound.Share }),
-		text("sequences", "in flight on all processors of an instance", func(s *Side) any { return s.Sequences }),
+		text("sequences", "in flight on all GPUs of an instance", func(s *Side) any { return s.Sequences }),
 		p.found(Step, "latency(s)", Seconds, "time to the first token or per output token of a bare step", func(_ *Record, s *Side) any { return s.Step.Latency }),
 		p.found(Step, "latency_alone(s)", Seconds, "the same, where no engine is assumed", func(r *Record, s *Side) any {
 			if r.Assume.Engine {
@@ -315,8 +315,8 @@ func (p sided) step() []Field {
 			}
 			return s.Step.Latency
 		}),
-		p.drawn("step_watts", Watts, "watts of a processor in steps that follow each other without a pause", func(s *cost.Spent) any { return s.Watts() }),
-		p.drawn("step_joules", Joules, "joules of a processor in such a step", func(s *cost.Spent) any { return s.Joules }),
+		p.drawn("step_watts", Watts, "watts of a GPU in steps that follow each other without a pause", func(s *cost.Spent) any { return s.Watts() }),
+		p.drawn("step_joules", Joules, "joules of a GPU in such a step", func(s *cost.Spent) any { return s.Joules }),
 		p.drawn("step_clock(%)", Percent, "share of the highest clock that the power limit leaves", func(s *cost.Spent) any { return 100 * s.Clock }),
 		p.found(Step, "step(s)", Seconds, "one step: all stages, all micro-batches, drafts", func(_ *Record, s *Side) any { return s.Step.StepTime }),
 		p.found(Step, "requests", Rate, "of an instance; empty at a given context", func(_ *Record, s *Side) any {
@@ -325,9 +325,9 @@ func (p sided) step() []Field {
 			}
 			return s.Step.Requests
 		}),
-		memory("weights(Gib)", "weights of a processor", func(s *Side) float64 { return weights(&s.Step.Memory) }),
+		memory("weights(Gib)", "weights of a GPU", func(s *Side) float64 { return weights(&s.Step.Memory) }),
 		memory("working_space(Gib)", "largest result of an operator", func(s *Side) float64 { return s.Step.Memory.WithoutCache() - weights(&s.Step.Memory) }),
-		memory("held(Gib)", "what a processor must hold", func(s *Side) float64 { return s.Held }),
+		memory("held(Gib)", "what a GPU must hold", func(s *Side) float64 { return s.Held }),
 		memory("usable(Gib)", "what it may hold", func(s *Side) float64 { return s.Usable }),
 		memory("over(Gib)", "what does not fit, or 0", (*Side).Over),
 		text("fits", "it does", func(s *Side) any { return s.Over() == 0 }),
