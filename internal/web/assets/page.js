@@ -112,7 +112,7 @@ function requests(figure) {
   const place = document.getElementById("requests"), q = new URLSearchParams(location.search);
   const show = async () => {
     const hint = document.createElement("p");
-    hint.className = "hint"; hint.role = "status"; hint.dataset.phase = ""; hint.textContent = place.dataset.phase;
+    hint.className = "hint"; hint.role = "status"; hint.dataset.phase = ""; hint.textContent = place.dataset.says;
     place.replaceChildren(hint);
     const asked = place.dataset.asked = `${place.dataset.part}?${q}`;
     const r = await fetch(asked);
