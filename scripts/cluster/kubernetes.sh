@@ -101,7 +101,9 @@ done
 cat >"$DIR/pause.go" <<X
 package main
 
-func main() { select {} }
+import "time"
+
+func main() { time.Sleep(1 << 62) } // select {} ends as a deadlock, and the sandbox with it
 X
 CGO_ENABLED=0 go build -o "$DIR/rootfs/pause" "$DIR/pause.go"
 cp "$DIR/throughline" "$DIR/rootfs/throughline"
