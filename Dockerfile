@@ -2,7 +2,7 @@
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /throughline ./cmd/throughline
+RUN CGO_ENABLED=0 go build -trimpath -tags stdlibjson -ldflags="-s -w" -o /throughline ./cmd/throughline
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/

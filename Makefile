@@ -6,7 +6,7 @@ GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 .PHONY: build test test-long lint unit kernels bands sample bench answers answers-diff answers-speed vuln update browser readers release notices mutate cluster bench-scan fuzz bench-web wheel
 
 build:            ## one static binary
-	CGO_ENABLED=0 go build -trimpath -o throughline ./cmd/throughline
+	CGO_ENABLED=0 go build -trimpath -tags stdlibjson -o throughline ./cmd/throughline
 
 test: lint unit   ## all that must pass
 

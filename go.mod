@@ -3,6 +3,7 @@ module throughline
 go 1.26.0
 
 require (
+	github.com/DataDog/datadog-agent/pkg/template v0.85.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.21.1
 	github.com/getkin/kin-openapi v0.152.0

@@ -49,7 +49,7 @@ def build(platform, file):
     """Builds the program for a platform."""
     system, processor = platform.split("-")
     env = {**os.environ, "CGO_ENABLED": "0", "GOOS": system, "GOARCH": processor}
-    subprocess.run(["go", "build", "-trimpath", "-ldflags=-s -w", "-o", str(file), "./cmd/throughline"], cwd=ROOT, env=env, check=True)
+    subprocess.run(["go", "build", "-trimpath", "-tags=stdlibjson", "-ldflags=-s -w", "-o", str(file), "./cmd/throughline"], cwd=ROOT, env=env, check=True)
 
 
 def metadata():

@@ -5,10 +5,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
 	"time"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"throughline"
 	"throughline/internal/advice"

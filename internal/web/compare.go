@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"html/template"
 	"net/http"
 	"strings"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"throughline/internal/difference"
 	"throughline/internal/picture"

@@ -3,12 +3,13 @@ package web
 import (
 	"context"
 	"fmt"
-	"html/template"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"throughline"
 	"throughline/internal/picture"

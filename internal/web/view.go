@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"html/template"
 	"io/fs"
 	"net/http"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"throughline/internal/api"
 	"throughline/internal/chart"
@@ -27,8 +30,37 @@ var sources embed.FS
 //go:embed assets
 var assetFiles embed.FS
 
-// templates are all views.
-var templates = template.Must(template.New("").Funcs(template.FuncMap{"asset": asset, "upload": uploadForm}).ParseFS(sources, "views/*.html"))
+// templates are all views. The library is that of Go but for methods looked up by name, for which
+// the linker would keep all methods of the program: what views call is a function.
+var templates *template.Template
+
+func init() {
+	templates = template.New("").Funcs(template.FuncMap{
+		"asset": asset, "upload": uploadForm, "Ms": partTable.Ms,
+		"T":     func(p interface{ T(word string) string }, word string) string { return p.T(word) },
+		"Inner": (*page).Inner, "WordList": (*page).WordList, "Models": (*page).Models, "Systems": (*page).Systems,
+	})
+	names, err := fs.Glob(sources, "views/*.html")
+	for _, name := range names {
+		var text []byte
+		if text, err = sources.ReadFile(name); err != nil {
+			break
+		}
+		template.Must(templates.New(path.Base(name)).Parse(aMethod.ReplaceAllStringFunc(string(text), asFunction)))
+	}
+	if err != nil {
+		panic(err) // of files that are in the program
+	}
+}
+
+// aMethod matches a method of a view and what it is called of.
+var aMethod = regexp.MustCompile(`\$?\.(T|Inner|WordList|Models|Systems)\b|\$t\.Ms\b`)
+
+// asFunction writes $.T as T $.
+func asFunction(call string) string {
+	of, name, _ := strings.Cut(call, ".")
+	return name + " " + cmp.Or(of, ".")
+}
 
 // view is one of the pages that answer questions.
 type view struct {

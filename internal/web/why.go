@@ -5,10 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
 	"strings"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"throughline"
 	"throughline/estimate"
