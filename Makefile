@@ -3,7 +3,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOCOGNIT = github.com/uudashr/gocognit/cmd/gocognit@v1.2.0
 GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
-.PHONY: build test test-long lint unit kernels bands sample bench answers answers-diff answers-speed vuln update browser readers release notices mutate cluster bench-scan fuzz bench-web wheel
+.PHONY: build test test-long lint unit kernels bands sample bench answers answers-diff answers-speed vuln update browser readers release notices mutate soak cluster bench-scan fuzz bench-web wheel
 
 build:            ## one static binary
 	CGO_ENABLED=0 go build -trimpath -tags stdlibjson -o throughline ./cmd/throughline
@@ -20,7 +20,7 @@ lint:
 # Packages that work on several processors at a time, or guard what those share; a test compares the list with the code. The
 # race detector looks for accesses, not for values: there property tests draw a fifth of their cases, long ones a few. All
 # others are arithmetic that nothing runs beside, and is tested without it, under which it takes ten times as long.
-CONCURRENT = ./internal/advice ./internal/lab ./internal/cli ./internal/sweep ./internal/chart ./internal/matrix ./engine ./experts ./search ./hardware ./hardware/kernel ./hardware/shape ./internal/atomicfile ./internal/bench ./internal/emulate ./internal/jobfile ./internal/parquet ./internal/test/answers ./internal/test/cloud ./internal/test/mutate ./internal/document ./internal/web
+CONCURRENT = ./internal/advice ./internal/lab ./internal/cli ./internal/sweep ./internal/chart ./internal/matrix ./engine ./experts ./search ./hardware ./hardware/kernel ./hardware/shape ./internal/atomicfile ./internal/bench ./internal/emulate ./internal/jobfile ./internal/parquet ./internal/test/answers ./internal/test/cloud ./internal/test/mutate ./internal/test/soak ./internal/document ./internal/web
 # Those whose tests take longest come first, lest one of them runs on alone.
 LONGEST = ./internal/cli ./internal/advice ./internal/validate ./internal/e2e/loop
 PROPERTIES = ./search ./estimate ./op ./hardware/kernel ./internal/advice
@@ -83,6 +83,12 @@ SEED = 1
 
 mutate:           ## would the tests notice a mistake? changes one operator, number or statement at a time, and writes mutate.csv
 	go run ./internal/test/mutate -packages "$(PACKAGES)" -n $(N) -seed $(SEED)
+
+# How long the program is left alone.
+SOAKTIME = 1h
+
+soak:             ## Linux: command lines with little memory and few files, a third of them killed; servers under rude clients: nothing else is left behind, nothing grows
+	go run ./internal/test/soak -for $(SOAKTIME) -seed $(SEED)
 
 release: notices  ## archives of six systems, Debian packages, a container image, lists of contents and checksums, into build/release
 	go run ./cmd/release
