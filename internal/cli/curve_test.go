@@ -120,7 +120,7 @@ func TestNoTimePerToken(t *testing.T) {
 	var got struct {
 		Parts struct{ TPOT, TTFT []any }
 	}
-	if err := json.Unmarshal([]byte(call(t, append(args, "--json")...)), &got); err != nil || len(got.Parts.TPOT) != 0 || len(got.Parts.TTFT) == 0 {
+	if err := json.Unmarshal([]byte(call(t, append(args, "--json")...)), &got); err != nil || got.Parts.TPOT == nil || len(got.Parts.TPOT) != 0 || len(got.Parts.TTFT) == 0 {
 		t.Errorf("parts %+v (%v)", got.Parts, err)
 	}
 }

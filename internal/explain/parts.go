@@ -55,6 +55,7 @@ func PartsOf(a *point.Answer) (*Parts, error) {
 		case err != nil:
 			return nil, err
 		case c.Phase == op.Decode && a.Record.TPOT == 0: // requests end with their first token
+			out.TPOT = []Part{}
 		case c.Phase == op.Decode:
 			out.TPOT = c.tokenParts()
 		default:
