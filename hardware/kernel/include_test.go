@@ -16,3 +16,17 @@ func TestUnknownInclude(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestIncludedRoles: the roles of operators that may be measured with a kernel are those that have
+// a name, and no others.
+func TestIncludedRoles(t *testing.T) {
+	named := map[Role]bool{}
+	for _, r := range includes {
+		named[r] = true
+	}
+	for r := range RoleCount {
+		if r.Included() != named[r] {
+			t.Errorf("role %d: %v, and a name: %v", r, r.Included(), named[r])
+		}
+	}
+}
