@@ -27,6 +27,8 @@ type Scheduling struct {
 	StepsAhead     int  `json:"steps_ahead" required:"true"`
 	ReservesOutput bool `json:"reserves_output" required:"true"` // the cache has room for the whole output from the start
 	ReservesPrompt bool `json:"reserves_prompt"`                 // the cache has room for all chunks of a prompt before the first
+	// FindsPreempted: preempted requests find what nobody has needed since of their blocks.
+	FindsPreempted bool `json:"finds_preempted"`
 	// PipelinesChunks: chunks of a prompt follow one another through the stages of a pipeline;
 	// otherwise each waits until the one before has left.
 	PipelinesChunks bool `json:"pipelines_chunks" required:"true"`

@@ -111,6 +111,7 @@ var factCases = map[string]fieldCase{
 	"ReservesOutput": {engine: "vllm", noLaunch: ownFact, entire: true, gib: 32, crowded: [2]span{{0, 0.85}, overfull}, clients: span{60, 240}, input: span{100, 250}, output: span{900, 1400},
 		facts: func(s *deploy.Scheduling, _ float64) { s.ReservesOutput = true }},
 	"ReservesPrompt": {noLaunch: ownFact, noEffect: "of prompts that are cut where the cache is full, which the closed form does not tell from others: TestReservesPrompt"},
+	"FindsPreempted": {noLaunch: ownFact, noEffect: "of requests that are preempted, which the closed form does not know: TestFindsPreempted"},
 	"PipelinesChunks": {engine: "vllm", noLaunch: ownFact, stages: 4, clients: span{1, 1}, input: span{20000, 40000}, output: span{50, 200},
 		facts: func(s *deploy.Scheduling, _ float64) { s.PipelinesChunks = false }},
 	"StepSeconds": {engine: "vllm", noLaunch: ownFact, amount: span{2e-4, 4e-3},

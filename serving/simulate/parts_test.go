@@ -422,6 +422,24 @@ func TestFewRequests(t *testing.T) {
 	}
 }
 
+// TestFindsPreempted: a cache of 36 tokens holds two requests of 16 + 2 tokens and no more. Those of 16 + 8 run into its end, and the later one is
+// preempted: it finds the blocks of its prompt where nobody has needed them, and computes all of it again without. Prompts that begin alike
+// stay apart either way.
+func TestFindsPreempted(t *testing.T) {
+	run := func(finds bool) *Record {
+		p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 64, Sequences: 4, FindsPreempted: finds}, Blocks: 10, BlockTokens: 4}
+		traffic := workload.Traffic{Requests: 8, Rate: math.Inf(1), Input: workload.Fixed(16), Output: workload.Fixed(8)}
+		return mustRun(t, Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: p}}}, traffic.Source())
+	}
+	found, again := run(true), run(false)
+	if found.Preemptions == 0 || again.Preemptions == 0 {
+		t.Fatalf("%d and %d preemptions", found.Preemptions, again.Preemptions)
+	}
+	if found.Computed >= again.Computed || found.Computed < 8*16 {
+		t.Errorf("%d tokens are computed where preempted requests find their blocks, %d where they do not", found.Computed, again.Computed)
+	}
+}
+
 // TestReservesPrompt: in a cache of 100 tokens prompts of 60 tokens, cut into chunks of 20, run one after another where all of a prompt
 // must have room. Where only its first chunk must, others are begun and lose what they have.
 func TestReservesPrompt(t *testing.T) {

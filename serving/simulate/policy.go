@@ -277,7 +277,7 @@ func (r *rank) cachedPrefix(j *job) int {
 	if j.Request.Cached > 0 {
 		return min(j.Request.Cached, j.target()-1)
 	}
-	if r.prefix == nil || j.HashTokens == 0 || j.cached > 0 {
+	if r.prefix == nil || j.HashTokens == 0 || j.cached > 0 || j.preemptions == 0 && !r.rules.PrefixCache {
 		return 0
 	}
 	n := r.prefix.match(&j.Request, j.target())
@@ -310,8 +310,10 @@ func (r *rank) take(at int32, hit int, t float64) {
 		j.scheduled, j.hit, j.began = t, hit, j.home
 	}
 	if r.prefix != nil && j.HashTokens > 0 {
-		r.prefix.lookups += int64(j.target())
-		r.prefix.hits += int64(hit)
+		if r.rules.PrefixCache {
+			r.prefix.lookups += int64(j.target())
+			r.prefix.hits += int64(hit)
+		}
 		for i := range hit / j.HashTokens {
 			block := r.prefix.names[j.Hash(i)]
 			size, away := r.prefix.ref(block)

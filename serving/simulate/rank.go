@@ -196,7 +196,7 @@ func newRank(rules *Policy, jobs *jobs, bounds []int, random *rand.Rand) *rank {
 	for i := range r.wheel {
 		r.wheel[i] = none
 	}
-	if rules.PrefixCache {
+	if rules.PrefixCache || rules.FindsPreempted {
 		r.prefix = newPrefixCache(rules.HostBlocks)
 	}
 	return r
@@ -379,8 +379,8 @@ func (r *rank) preempt() int32 {
 }
 
 // keep leaves the blocks of a preempted job in the prefix cache, where it finds those that nobody
-// has needed meanwhile (vllm/v1/core/sched/scheduler.py, _preempt_request: freed blocks keep their
-// hashes; named from memory).
+// has needed meanwhile (vllm/v1/core/sched/scheduler.py, _preempt_request, and
+// vllm/v1/core/kv_cache_manager.py, free: freed blocks keep their hashes).
 func (r *rank) keep(j *job) {
 	if j.HashTokens == 0 { // its own, which no other prompt starts with
 		j.Chain, j.Shared, j.HashTokens, j.named = ^uint64(j.id), j.Input, r.rules.BlockTokens, 0
