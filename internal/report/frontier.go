@@ -50,22 +50,29 @@ func (r *Scan) front() (out []*scanRow) {
 // frontierText says which points no other beats, from one end to the other.
 func (r *Scan) frontierText() string {
 	front := r.front()
+	if len(front) == 0 && len(r.Of.Aims) > 0 && r.Of.Sensitivity() == "" && len(r.rows) > 0 {
+		return "There is no frontier: no point has " + strings.Join(r.aimed(), " and ") + "."
+	}
 	if len(front) == 0 || r.Of.Sensitivity() != "" || len(r.Of.Aims) == 0 && (len(front) < 2 || !r.chooses()) {
 		return ""
-	}
-	var names []string
-	for _, k := range r.aims {
-		names = append(names, r.figures[k].Title)
 	}
 	points := len(r.rows)
 	if !r.repeated() {
 		points = len(r.Points) // some of which may be the same
 	}
-	text := fmt.Sprintf("Frontier: %d of %d points are beaten by no other in %s", len(front), points, strings.Join(names, " and "))
+	text := fmt.Sprintf("Frontier: %d of %d points are beaten by no other in %s", len(front), points, strings.Join(r.aimed(), " and "))
 	if len(front) > 1 {
 		text += fmt.Sprintf(", from %s to %s", r.where(front[0]), r.where(front[len(front)-1]))
 	}
 	return text + "."
+}
+
+// aimed are the titles of the figures that the frontier is of.
+func (r *Scan) aimed() (names []string) {
+	for _, k := range r.aims {
+		names = append(names, r.figures[k].Title)
+	}
+	return names
 }
 
 // shown is the table for a terminal: where a frontier is asked for, its rows.
