@@ -114,20 +114,60 @@ func OnWatts(p *hardware.Power, clock float64) float64 {
 type Spent struct {
 	Clock           float64 // share of the full clock
 	Seconds, Joules float64
+	Working         float64 // seconds in which something runs
 }
 
 // Watts on average.
 func (s *Spent) Watts() float64 { return s.Joules / s.Seconds }
 
-// Under is what work takes that runs over and over under a limit in watts, whose controller sees
-// the average of all. Where the lowest clock does not suffice, the limit is exceeded.
+// Under is what work takes that runs over and over under a limit in watts. Where the lowest clock
+// does not suffice, the limit is exceeded.
 func (e *Effort) Under(p *hardware.Power, limit float64) Spent {
-	fits := func(clock float64) bool { return e.Joules(p, clock) <= limit*p.Held*e.Seconds(clock) }
-	clock := 1.0
-	if !fits(clock) {
-		clock = search(p.Clock.Floor(), 1, fits)
+	return e.Behind(p, limit, p.Held*limit)
+}
+
+// Behind is what work takes once, where the controller of the limit has seen so many watts on
+// average: it runs at the highest clock at which the average stays within the limit, or at the
+// lowest one. An average that is never passed at the end of a step is never passed within it, and
+// no load draws more for long.
+func (e *Effort) Behind(p *hardware.Power, limit, average float64) Spent {
+	if full, fits := e.Fitting(p, limit); fits {
+		return full
 	}
-	return Spent{clock, e.Seconds(clock), e.Joules(p, clock)}
+	limit *= p.Held
+	average = min(average, limit)
+	return e.at(p, highest(p.Clock.Floor(), 1, limit*nearlyAll, func(clock float64) float64 {
+		s := e.at(p, clock)
+		return p.Average(average, s.Watts(), s.Seconds) - limit
+	}))
+}
+
+// Fitting is what work takes at the full clock, and whether it may run there over and over.
+func (e *Effort) Fitting(p *hardware.Power, limit float64) (s Spent, fits bool) {
+	s = e.at(p, 1)
+	return s, s.Joules <= p.Held*limit*s.Seconds
+}
+
+// at is time and energy at a share of the full clock.
+func (e *Effort) at(p *hardware.Power, clock float64) Spent {
+	seconds := e.Seconds(clock)
+	return Spent{clock, seconds, e.Joules(p, clock), seconds - e.Static}
+}
+
+// nearlyAll is the share of a limit that a clock may leave unused, which is below rounding.
+const nearlyAll = 1e-11
+
+// Lasting is the same work in a step of so many seconds, the rest of which it waits. Work beside
+// other work takes less than its parts.
+func (e *Effort) Lasting(seconds float64) Effort {
+	out := *e
+	if all := e.Seconds(1); all <= seconds {
+		out.Static += seconds - all
+	} else {
+		share := seconds / all
+		out.Static, out.Steady, out.Clocked = share*e.Static, share*e.Steady, share*e.Clocked
+	}
+	return out
 }
 
 // AfterRest is the mean seconds of passes that run one after another from a rest on: until the
@@ -137,14 +177,32 @@ func AfterRest(p *hardware.Power, passes, full, held float64) float64 {
 	return (brief*full + (passes-brief)*held) / passes
 }
 
-// search is the highest clock between two that fits, or the lowest of all.
-func search(low, high float64, fits func(float64) bool) float64 {
-	const halvings = 40
-	for range halvings {
-		if middle := (low + high) / 2; fits(middle) {
-			low = middle
-		} else {
-			high = middle
+// highest is the highest clock between two at which something that rises with it is at most 0, as
+// near to that as asked for, or the lowest of all. By the Illinois method, from below.
+func highest(low, high, near float64, excess func(float64) float64) float64 {
+	above := excess(high)
+	if above <= 0 {
+		return high
+	}
+	below := excess(low)
+	const most, narrow = 60, 1e-13
+	side := 0
+	for n := 0; n < most && below < -near && high-low > narrow; n++ {
+		middle := (low*above - high*below) / (above - below)
+		if !(middle > low && middle < high) {
+			middle = (low + high) / 2
+		}
+		switch at := excess(middle); {
+		case at <= 0:
+			if low, below = middle, at; side < 0 {
+				above /= 2
+			}
+			side = -1
+		default:
+			if high, above = middle, at; side > 0 {
+				below /= 2
+			}
+			side = 1
 		}
 	}
 	return low

@@ -163,7 +163,6 @@ func (d *Deployment) Problem(phase op.Phase, sys *hardware.System, n workload.Le
 	p := estimate.Problem{
 		Model: d.Model, Settings: d.Settings, System: sys, Lengths: n, Precision: d.Precision, Assume: d.Assume,
 		Phase: phase, Offload: d.Offload, Visited: d.Visited, Acceptance: d.Acceptance,
-		Alternates: !d.Split(),
 	}
 	if d.Split() && phase == op.Prefill {
 		p.Handover = &estimate.Handover{System: d.Of(op.Decode).System, Span: d.Span()}

@@ -30,8 +30,6 @@ type Problem struct {
 	Visited *experts.Popularity
 	// Handover is where the KV cache goes after a prefill; nil: it stays.
 	Handover *Handover
-	// Alternates: steps with prompts come among decode steps, on the same processors.
-	Alternates bool
 	// Eager is the framework that runs the model operator by operator; nil: a serving engine.
 	Eager *op.Eager
 	// Acceptance is the share of drafted tokens that are accepted, by position in the draft.

@@ -42,7 +42,6 @@ type machinery struct {
 	cut  [op.MostRuns]schedule.Block
 
 	clock       float64            // share of the full one, of the step evaluated last
-	prompted    float64            // share of the time before a step that was of steps with prompts
 	follows     [PartCount]float64 // seconds of its parts that follow the clock, at the full one
 	evaluations int
 }
@@ -179,26 +178,28 @@ func (e *Evaluator) Step(p *plan.Plan, s *op.Step) schedule.Times {
 // timed prices the lowered operators at the clock that the power limit leads to. Handovers belong
 // to complete prompts.
 func (e *Evaluator) timed(p *plan.Plan, s *op.Step, complete bool, rec *schedule.Recorder) schedule.Times {
-	at := func(clock float64, rec *schedule.Recorder) schedule.Times {
-		e.clock = clock
-		e.pricer.SetClock(clock)
-		e.price(p, s, rec != nil)
-		if !complete {
-			e.work.Cache = 0
-		}
-		return e.rules.Step(&e.work, rec)
-	}
 	if e.system.Power == nil || e.problem.Eager != nil {
-		return at(1, rec)
+		return e.at(1, p, s, complete, rec)
 	}
-	t := at(1, nil)
-	switch clock := e.fitting(p, s, t.Step, complete); {
+	t := e.at(1, p, s, complete, nil)
+	switch clock := e.fitting(p, s, t.Step); {
 	case rec != nil || clock < 1 && e.work.Layers.Overlap != plan.NoOverlap:
-		return at(clock, rec)
+		return e.at(clock, p, s, complete, rec)
 	case clock < 1:
 		return e.slowed(clock)
 	}
 	return t
+}
+
+// at prices the lowered operators at a share of the full clock.
+func (e *Evaluator) at(clock float64, p *plan.Plan, s *op.Step, complete bool, rec *schedule.Recorder) schedule.Times {
+	e.clock = clock
+	e.pricer.SetClock(clock)
+	e.price(p, s, rec != nil)
+	if !complete {
+		e.work.Cache = 0
+	}
+	return e.rules.Step(&e.work, rec)
 }
 
 // Add adds sequences to a step.

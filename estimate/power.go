@@ -9,33 +9,45 @@ import (
 )
 
 // fitting is the share of the full clock at which a step of so many seconds, priced at the full
-// one, draws no more than the power limit on average: where it is repeated over and over or, of a
-// step with prompts among decode steps, over the window of the controller, the rest of which is
-// more like it, as far as told, and decode steps, which read memory.
-func (e *Evaluator) fitting(p *plan.Plan, s *op.Step, seconds float64, repeated bool) float64 {
+// one, draws no more than the power limit on average where it is repeated over and over. The stages
+// of a pipeline rest between the batches that pass them. What other steps leave to those with
+// prompts is left to simulations: it shrinks as memory gets faster, and a search that knew of it
+// would find that better hardware serves less.
+func (e *Evaluator) fitting(p *plan.Plan, s *op.Step, seconds float64) float64 {
 	power, limit := e.system.Power, e.system.Limit()
+	batches, visit := 1.0, seconds // batches that follow one another without a rest are one
+	if under := p.Underway(); under < p.InFlight() {
+		batches, visit = float64(under), seconds/float64(p.InFlight())
+	}
 	heat := 0.0
 	e.parts(p, s, func(_ PartKind, list *op.List, times float64) { heat += times * e.pricer.Heat(list.All()) })
-	times := 1.0
-	var window cost.Effort // the decode steps, then all
-	if rest := power.Window - seconds; rest > 0 && !repeated && e.problem.Alternates && s.Phase() == op.Prefill {
-		times += e.prompted * rest / seconds
-		rest *= 1 - e.prompted
-		reading := cost.Work{Times: 1, Seconds: rest, Bytes: rest * min(e.system.Memory.GBps*e.problem.Assume.BytesPerGB, power.Pace(limit))}
-		window = reading.Effort(power)
-	}
-	most := times * (heat + (power.On+power.Busy)*seconds) // even if nothing of it waits
-	if most+window.Joules(power, 1) <= power.Held*limit*(times*seconds+window.Seconds(1)) {
+	if heat+batches*(power.On+power.Busy)*visit <= power.Held*limit*batches*visit { // even if nothing of it waits
 		return 1
 	}
-	effort := e.effort(p, s)
-	effort.Static += max(0, seconds-effort.Seconds(1))
-	window.Add(times, &effort)
-	return window.Under(power, limit).Clock
+	average := power.Average(power.Held*limit, power.On, (seconds-batches*visit)/batches)
+	var each cost.Effort
+	all := e.effort(p, s)
+	each.Add(1/batches, &all)
+	each = each.Lasting(visit)
+	return each.Behind(power, limit, average).Clock
 }
 
-// Prompted sets the share of the time before steps that was of steps with prompts.
-func (e *Evaluator) Prompted(share float64) { e.prompted = share }
+// Full is the time of a step at the full clock.
+func (e *Evaluator) Full(p *plan.Plan, s *op.Step) float64 {
+	e.lower(p, s)
+	return e.at(1, p, s, false, nil).Step
+}
+
+// Effort is what a step takes of one processor, as a function of the clock; only its time where the
+// power of the system is not known.
+func (e *Evaluator) Effort(p *plan.Plan, s *op.Step) cost.Effort {
+	t := e.Full(p, s)
+	if e.system.Power == nil {
+		return cost.Effort{Steady: t}
+	}
+	effort := e.effort(p, s)
+	return effort.Lasting(t)
+}
 
 // slowed is the step priced last at another clock, without pricing it again.
 func (e *Evaluator) slowed(clock float64) schedule.Times {

@@ -54,9 +54,13 @@ func (p *Power) LinkByte(level int) float64 {
 	return picojoule * p.Link[min(level, len(p.Link)-1)]
 }
 
-// Pace is the bytes per second that memory moves under a limit when nothing else runs.
-func (p *Power) Pace(limit float64) float64 {
-	return max(0, p.Held*limit-p.On-p.Busy) / (picojoule * p.Byte)
+// Average is what the controller of a limit sees after some seconds at so many watts: a mean in
+// which a window ago counts e times less. Without a window it sees what is drawn now.
+func (p *Power) Average(before, watts, seconds float64) float64 {
+	if p.Window <= 0 {
+		return watts
+	}
+	return watts + (before-watts)*math.Exp(-seconds/p.Window)
 }
 
 // Limit is the power limit in watts where the power is known: as delivered, or as asked for.

@@ -30,6 +30,10 @@ type Prediction struct {
 	Room  float64 // sequences that a data-parallel rank has room for
 	// Prefilling is the share of a rank's time spent on prompts: beyond decode steps, or apart.
 	Prefilling float64
+
+	// Watts of a processor on average, and the share of the time in which it waits for its host or
+	// for work, where these are simulated and its power is known; 0: not.
+	Watts, Idle float64
 }
 
 // Predict works out what the clients of a deployment see.

@@ -159,7 +159,7 @@ func NewService(a *question.Query, n workload.Lengths, before error, fits func(l
 func schedulingOf(in *files.Door, t *question.Traffic) (*simulate.Settings, error) {
 	set := &simulate.Settings{
 		CacheTokens: t.CacheTokens, BlockTokens: t.BlockTokens, PrefixCache: t.PrefixCache,
-		HostGiB: t.HostGiB, SwapGBps: t.SwapGBps, Routing: deploy.Routing(t.Routing), Cold: t.Cold, Energy: true,
+		HostGiB: t.HostGiB, SwapGBps: t.SwapGBps, Routing: deploy.Routing(t.Routing), Cold: t.Cold,
 	}
 	if t.StepsAhead >= 0 {
 		set.Ahead = &t.StepsAhead

@@ -249,6 +249,9 @@ func narrower(r *result.Record, v table.View) string {
 // energyLine says what the watts rest on, and what energy costs as far as prices are given.
 func energyLine(e *result.Energy) string {
 	text := "power is " + e.Origin
+	if e.Watts > e.Limit {
+		text += fmt.Sprintf(", and even the lowest clock exceeds the limit of %.0f W", e.Limit)
+	}
 	of := ""
 	if t := &e.Tariff; t.PUE > 0 {
 		of = fmt.Sprintf(" at a PUE of %s", number.Plain(t.PUE, 3))

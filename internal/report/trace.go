@@ -46,7 +46,7 @@ func NewSimulationTrace(out io.Writer, o *simulate.Options) *SimulationTrace {
 			t.blocks = append(t.blocks, p.Policy.Blocks)
 			idle := 0.0
 			if p.Power != nil {
-				idle = p.Power.Waiting
+				idle = p.Power.On
 			}
 			t.idle, t.busy = append(t.idle, idle), append(t.busy, 0)
 		}

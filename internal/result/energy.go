@@ -63,6 +63,9 @@ func (r *Record) Draw(d *deploy.Deployment, steps [op.PhaseCount]*estimate.Conte
 		out.Idle += max(0, procs-w.busy) / float64(d.Procs())
 		out.Host = out.Host && power.Host > 0
 	}
+	if r.Prediction.Watts > 0 { // which are simulated, step by step
+		total, out.Idle = r.Prediction.Watts*float64(d.Procs()), r.Prediction.Idle
+	}
 	for i := range d.Pools {
 		host += float64(d.Pools[i].Procs()) * d.Pools[i].System.Power.Host
 	}

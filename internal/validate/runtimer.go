@@ -59,6 +59,9 @@ func (t *runTimer) pool(run *engineRun) (simulate.Pool, simulate.Clock, error) {
 		t.known[run.model] = times
 	}
 	pool.Times = times
+	if own, ok := times.(*simulate.StepTimes); ok {
+		pool.Power = own.Power(1)
+	}
 	if t.options.Steps == "run" {
 		scaled, err := scaledTo(run, times)
 		if err != nil {

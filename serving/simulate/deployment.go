@@ -28,8 +28,6 @@ type Settings struct {
 	Cold bool
 	// Times replace those of the estimate.
 	Times Times
-	// Energy: what is drawn is recorded, where that is known.
-	Energy bool
 
 	times     map[timed]*StepTimes // found by earlier runs; nil: none
 	meansOnly bool
@@ -69,11 +67,9 @@ func of(p *serving.Predictor, d *deploy.Deployment, n workload.Lengths, set *Set
 				return o, err
 			}
 			out.Times = times
-			if power := pool.System.Power; power != nil && !d.Split() {
-				out.Window = power.Window
-			}
-			if set.Energy && pool.System.Power != nil {
-				out.Power = &Power{Procs: float64(pool.Procs()) / float64(pool.Ranks()), Waiting: pool.System.Power.On, More: times.More}
+			out.Power = times.Power(float64(pool.Procs()) / float64(pool.Ranks()))
+			if d.Split() && out.Power != nil {
+				out.Power.everyStep()
 			}
 		}
 		o.Pools = append(o.Pools, out)

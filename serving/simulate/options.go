@@ -20,9 +20,7 @@ type Pool struct {
 
 	Policy Policy
 	Times  Times
-	Power  *Power // nil: not known
-	// Window is the seconds that a power limit is averaged over; 0: it holds for every step.
-	Window float64
+	Power  *Power // nil: not known, nor limited
 }
 
 // Options of a run.

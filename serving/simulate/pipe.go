@@ -3,6 +3,8 @@ package simulate
 import (
 	"cmp"
 	"slices"
+
+	"throughline/cost"
 )
 
 // pipe is the stages of a pipeline. Each batch in flight is a server; all pass the same stages.
@@ -16,7 +18,7 @@ type pipe struct {
 	enters float64   // when the first stage is free
 	leaves float64   // when the last stage is free
 	line   []*server // waiting for the first stage, in order of arrival
-	prompted
+	drawn  []average // of a stage's processors
 }
 
 // mayEnter reports whether the first stage is free for a server, which otherwise queues for it.
@@ -65,29 +67,57 @@ func (p *pipe) enter(t, pass, pace float64) float64 {
 // seconds is the time of the next step and of its slowest stage; all stages keep the host as busy.
 func (s *server) seconds(t float64) (pass, pace float64) {
 	mean, stages := s.meanTokens(), 1
-	before := s.prompted()
-	before.pass(t, s.pool.Window, false)
 	if s.pipe != nil {
 		stages = s.pipe.stages
 	}
-	for _, k := range s.ranks {
+	for i, k := range s.ranks {
 		if k.work.Absent = 0; s.pool.Shares && len(k.chunks) > 0 {
 			k.work.Absent = float64(k.work.Tokens()) - mean
 		}
-		if !k.decodes && len(k.chunks) == 0 {
+		if !k.works() {
 			continue
 		}
 		host := k.rules.Host(float64(k.work.Sequences())) + k.extra
-		k.work.Under, k.work.Prompted = stages, before.parts()
-		one := s.pool.Times.Seconds(&k.work) + host
+		k.work.Under = stages
+		one, slower := s.priced(i, t)
+		one += host
 		pace = max(pace, one/float64(stages))
 		if stages > 1 {
 			k.work.Under = 1
-			one = s.pool.Times.Seconds(&k.work) + host
+			one = s.alone(k) + slower + host
 		}
 		pass = max(pass, one)
 	}
 	return pass, pace
+}
+
+// alone is the time of the next step of a rank at the full clock, or as its table has it.
+func (s *server) alone(k *rank) float64 {
+	if s.pool.Power == nil {
+		return s.pool.Times.Seconds(&k.work)
+	}
+	effort := s.pool.Power.Effort(&k.work)
+	return effort.Seconds(1)
+}
+
+// priced is the time of the next step of a rank as often as a pipeline has stages, and by how much
+// the power limit slows one down that passes all stages.
+func (s *server) priced(rank int, t float64) (seconds, slower float64) {
+	k, p := s.ranks[rank], s.pool.Power
+	if p == nil {
+		return s.pool.Times.Seconds(&k.work), 0
+	}
+	stages := float64(k.work.Under)
+	each := p.Effort(&k.work)
+	full := each.Seconds(1)
+	if stages > 1 {
+		var all cost.Effort
+		all, each = each, all
+		each.Add(1/stages, &all)
+	}
+	k.spent = s.averages()[rank].spent(t, p, &each)
+	seconds = stages * k.spent.Seconds
+	return seconds, seconds - full
 }
 
 // flight is a step still in the pipeline when its server starts the next chunk of the prompt.

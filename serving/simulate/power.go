@@ -2,65 +2,94 @@ package simulate
 
 import (
 	"fmt"
-	"math"
 
+	"throughline/cost"
 	"throughline/hardware"
 	"throughline/number"
-	"throughline/op"
 )
 
-// Power is what the processors of a pool draw.
+// Power is what the processors of a pool draw, and the limit that their clocks follow.
 type Power struct {
-	Procs   float64 // of a rank; those of a pipeline are shared by the batches in flight
-	Waiting float64 // watts of a processor that waits for work
-	// More is the joules of a processor in a step beyond those of waiting as long.
-	More func(w *Work) float64
+	*hardware.Power
+	Limit float64 // watts of a processor
+	Procs float64 // of a rank; those of a pipeline are shared by the batches in flight
+	// Effort of a step on one processor, as a function of the clock.
+	Effort func(w *Work) cost.Effort
 }
 
-// promptParts is how finely the share of steps with prompts is told.
-const promptParts = 8
-
-// prompted is the share of the last seconds that was of steps with prompts.
-type prompted struct{ share, until float64 }
-
-// pass lets time pass until a moment, with prompts or without; a window later little is left of
-// what was before.
-func (p *prompted) pass(until, window float64, with bool) {
-	d := until - p.until
-	if d <= 0 || window == 0 {
-		return
-	}
-	now := 0.0
-	if with {
-		now = 1
-	}
-	p.share += (now - p.share) * d / (d + window)
-	p.until = until
+// everyStep holds each step to the limit by itself, as those of a pool for one phase that hardly
+// differ.
+func (p *Power) everyStep() {
+	own := *p.Power
+	own.Window = 0
+	p.Power = &own
 }
 
-// parts is the share, rounded.
-func (p *prompted) parts() int { return int(math.Round(promptParts * p.share)) }
+// average is what the controller of a processor's limit saw at a moment in watts, and the joules
+// since then beyond those of waiting. Only what does not fit by itself asks for a later moment.
+type average struct{ watts, at, more float64 }
 
-// prompted is that of the processors of a server.
-func (s *server) prompted() *prompted {
+// until moves it to a later moment.
+func (a *average) until(t float64, p *Power) {
+	if t > a.at {
+		a.watts = p.Average(a.watts, p.On+a.more/(t-a.at), t-a.at)
+		a.at, a.more = t, 0
+	}
+}
+
+// spent is what a step takes behind what was seen before.
+func (a *average) spent(t float64, p *Power, effort *cost.Effort) cost.Spent {
+	out, fits := effort.Fitting(p.Power, p.Limit)
+	if !fits {
+		a.until(t, p)
+		out = effort.Behind(p.Power, p.Limit, a.watts)
+	}
+	return out
+}
+
+// works lets a step pass that begins at a moment. What does not fit by itself is seen at its end.
+// It reports whether the average is beyond the limit then, as no lower clock is left.
+func (a *average) works(t float64, p *Power, s *cost.Spent) (beyond bool) {
+	a.more += s.Joules - p.On*s.Seconds
+	if limit := p.Held * p.Limit; s.Joules > limit*s.Seconds {
+		a.until(t+s.Seconds, p)
+		return a.watts > limit*(1+1e-9)
+	}
+	return false
+}
+
+// averages are those of the ranks of a server, or of its pipeline. A run begins as if the limit had
+// just held: none draws more than that by starting after a rest.
+func (s *server) averages() []average {
+	list := &s.drawn
 	if s.pipe != nil {
-		return &s.pipe.prompted
+		list = &s.pipe.drawn
 	}
-	return &s.own
+	for i := len(*list); i < len(s.ranks); i++ {
+		*list = append(*list, average{watts: s.pool.Power.Held * s.pool.Power.Limit})
+	}
+	return *list
 }
 
-// draws is the joules of a server's step beyond those of waiting.
-func (s *server) draws() (joules float64) {
+// draw lets a step pass. It returns the joules that it takes beyond those of waiting, and the
+// seconds of processors in which something runs.
+func (s *server) draw(t float64) (joules, worked float64) {
 	p := s.pool.Power
 	if p == nil {
-		return 0
+		return 0, 0
 	}
-	for _, k := range s.ranks {
-		if k.decodes || len(k.chunks) > 0 {
-			joules += p.Procs * float64(max(1, s.pool.Stages)) * p.More(&k.work)
+	drawn, procs := s.averages(), p.Procs*float64(max(1, s.pool.Stages))
+	for i, k := range s.ranks {
+		if !k.works() {
+			continue
 		}
+		if drawn[i].works(t, p, &k.spent) && s.beyond == 0 {
+			s.beyond = p.Limit
+		}
+		joules += procs * (k.spent.Joules - p.On*k.spent.Seconds)
+		worked += procs * k.spent.Working
 	}
-	return joules
+	return joules, worked
 }
 
 // waitingWatts is those of all processors that wait for work; false: not known.
@@ -70,7 +99,7 @@ func (o *Options) waitingWatts() (watts float64, known bool) {
 		if p.Power == nil {
 			return 0, false
 		}
-		watts += float64(p.Servers*p.Ranks) * p.Power.Procs * p.Power.Waiting
+		watts += float64(p.Servers*p.Ranks) * p.Power.Procs * p.Power.On
 	}
 	return watts, true
 }
@@ -81,7 +110,7 @@ func (s *server) watts() float64 {
 	if p == nil || !(s.at > s.start) {
 		return 0
 	}
-	return p.Waiting + s.joules/(s.at-s.start)/(p.Procs*float64(len(s.ranks)))
+	return p.On + s.joules/(s.at-s.start)/(p.Procs*float64(len(s.ranks)))
 }
 
 // Energy is what the processors of a run drew.
@@ -89,6 +118,8 @@ type Energy struct {
 	Procs   float64
 	Waiting float64 // watts of all processors that wait for work
 	More    float64 // joules of steps beyond those of waiting as long
+	Worked  float64 // seconds of processors in which something ran
+	Beyond  float64 // a limit in watts that even the lowest clock exceeded for a while; 0: none
 	Tariff  hardware.Tariff
 }
 
@@ -98,6 +129,11 @@ func (r *Record) Joules() float64 { return r.Energy.Waiting*r.Duration() + r.Ene
 // WattsPerProcessor on average.
 func (r *Record) WattsPerProcessor() float64 { return r.Joules() / r.Duration() / r.Energy.Procs }
 
+// Idle is the share of the time in which a processor waits for its host or for work.
+func (r *Record) Idle() float64 {
+	return max(0, 1-r.Energy.Worked/(r.Duration()*r.Energy.Procs))
+}
+
 // energyNotes say what the processors drew, and what that costs as far as prices are given.
 func (r *Result) energyNotes() []string {
 	e := r.Energy
@@ -106,6 +142,9 @@ func (r *Result) energyNotes() []string {
 	}
 	per := func(n int64) string { return number.Plain(r.Joules()/float64(max(1, n)), 3) }
 	text := fmt.Sprintf("energy: %.0f W per GPU on average; %s J per request, %s J per output token", r.WattsPerProcessor(), per(r.Requests), per(r.Output))
+	if e.Beyond > 0 {
+		text += fmt.Sprintf("; even the lowest clock exceeds the limit of %.0f W", e.Beyond)
+	}
 	if e.Tariff.PerKWh > 0 {
 		text += fmt.Sprintf("; $%s for all", number.Plain(e.Tariff.Dollars(r.Joules()), 3))
 	}
@@ -137,29 +176,3 @@ func (r *Result) energyFields() Fields {
 
 // Watts of all processors in an interval of the timeline.
 func (e *Energy) Watts(p *Point, every float64) float64 { return e.Waiting + p.Joules/every }
-
-// More is the joules of a processor in a step beyond those of waiting as long. Decode steps draw as
-// many watts as those at the next lower place of the table.
-func (s *StepTimes) More(w *Work) float64 {
-	on := s.evaluator.System().Power.On
-	if len(w.Chunks) > 0 || s.direct {
-		seconds := s.Direct(w)
-		spent := s.evaluator.Spent(&s.plan, &s.step, seconds)
-		return (spent.Joules - on*seconds) / float64(s.plan.Underway())
-	}
-	seconds := s.uncorrected(w)
-	at := place{sequences: int32(w.Decodes), under: int32(w.Under)}
-	for i := range len(w.Bounded) + 1 {
-		at.mean[i] = s.corner[i].lowest()
-	}
-	watts, ok := s.watts[at]
-	if !ok {
-		var step op.Step
-		s.decodes(&at, &step)
-		t := s.evaluator.Step(&s.plan, &step).Step
-		watts = s.evaluator.Spent(&s.plan, &step, t).Watts()
-		s.watts[at] = watts
-	}
-	s.plan.Under = w.Under
-	return (watts - on) * seconds / float64(s.plan.Underway())
-}

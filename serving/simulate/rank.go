@@ -1,8 +1,11 @@
 package simulate
 
-import "throughline/workload"
+import (
+	"math/rand/v2"
 
-import "math/rand/v2"
+	"throughline/cost"
+	"throughline/workload"
+)
 
 // job is a request under way.
 type job struct {
@@ -171,9 +174,10 @@ type rank struct {
 
 	// The step under way.
 	work      Work
-	chunks    []int32 // jobs of the chunks
-	ended     []int32 // jobs whose prompt it completes
-	begun     []int32 // jobs of a prefill pool that it admits, whose first token is out
+	spent     cost.Spent // by each of its processors, where their power is known
+	chunks    []int32    // jobs of the chunks
+	ended     []int32    // jobs whose prompt it completes
+	begun     []int32    // jobs of a prefill pool that it admits, whose first token is out
 	decodes   bool
 	preempted int
 	queued    int     // waiting before it was scheduled
@@ -181,6 +185,9 @@ type rank struct {
 	blocked   Reason  // why requests wait
 	waited    int     // steps that prompts have been held back
 }
+
+// works reports whether the step under way has work for the rank.
+func (k *rank) works() bool { return k.decodes || len(k.chunks) > 0 }
 
 // entered is a request that has reached the scheduler.
 type entered struct {

@@ -99,6 +99,8 @@ func (r *Record) step(s *server) {
 	}
 	if r.Energy != nil {
 		r.Energy.More += s.joules
+		r.Energy.Worked += s.worked
+		r.Energy.Beyond = max(r.Energy.Beyond, s.beyond)
 	}
 	if r.Timeline != nil {
 		r.Timeline.step(s)

@@ -31,11 +31,13 @@ type server struct {
 	held  float64 // no step starts before
 	down  bool    // takes no requests
 
-	pipe    *pipe // shared with others; nil: none
-	own     prompted
-	flights int     // its steps in the pipeline besides the one under way
-	works   float64 // seconds of its processors in the step under way
-	joules  float64 // of the step under way, beyond those of waiting
+	pipe    *pipe     // shared with others; nil: none
+	drawn   []average // of its ranks, unless a pipeline has them
+	flights int       // its steps in the pipeline besides the one under way
+	works   float64   // seconds of its processors in the step under way
+	joules  float64   // of the step under way, beyond those of waiting
+	worked  float64   // seconds of its processors in which something runs in it
+	beyond  float64   // the power limit, where even the lowest clock has exceeded it
 
 	past      []float64 // starts of the last steps, latest first, one per step scheduled ahead
 	sincePoll int       // steps since it last took new requests
@@ -396,17 +398,15 @@ func (r *run) start(s *server, t, pass, pace float64) {
 		copy(s.past[1:], s.past)
 		s.past[0] = t
 	}
-	leaves, goesOn, free := s.at, s.goesOn(), s.at
+	leaves, goesOn := s.at, s.goesOn()
 	if p := s.pipe; p != nil {
 		s.works = pace * float64(p.stages)
 		leaves = p.enter(t, s.at-t, pace)
-		free = p.enters
 		if s.at = leaves; goesOn && !s.awaited() {
 			s.at = p.enters
 		}
 	}
-	s.prompted().pass(free, s.pool.Window, slices.ContainsFunc(s.ranks, func(k *rank) bool { return len(k.chunks) > 0 }))
-	s.joules = s.draws()
+	s.joules, s.worked = s.draw(t)
 	r.record.step(s)
 	if r.Watch != nil {
 		r.watch(s)

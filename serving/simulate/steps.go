@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"throughline/cost"
 	"throughline/deploy"
 	"throughline/estimate"
 	"throughline/model"
@@ -21,12 +22,11 @@ type StepTimes struct {
 	bounds    []int
 	one       op.Sums   // of a decoding sequence without its context
 	slopes    []op.Sums // per key between two bounds
-	table     map[place]float64
-	recent    [recentPlaces]timedPlace // of the table: the steps of a run hardly move
-	watts     map[place]float64
-	alike     map[alike]float64
-	mixed     []timedAlike // the latest steps of prompts beside decodes, by the hash of each
-	direct    bool         // more bounds than the table has axes for
+	table     map[place]cost.Effort
+	recent    [recentPlaces]pricedPlace // of the table: the steps of a run hardly move
+	alike     map[alike]cost.Effort
+	mixed     []pricedAlike // the latest steps of prompts beside decodes, by the hash of each
+	direct    bool          // more bounds than the table has axes for
 	corner    [mostBounds + 1]axis
 	step      op.Step // scratch
 	fitted    deploy.Fit
@@ -41,10 +41,10 @@ type place struct {
 	mean             [mostBounds + 1]uint32
 }
 
-// timedPlace is a place and its time.
-type timedPlace struct {
+// pricedPlace is a place and its effort.
+type pricedPlace struct {
 	place
-	seconds float64
+	cost.Effort
 }
 
 // recentPlaces is a power of two.
@@ -73,7 +73,7 @@ func NewStepTimes(d *deploy.Deployment, pool *deploy.Pool) (*StepTimes, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &StepTimes{evaluator: e, plan: pool.Plan, table: map[place]float64{}, alike: map[alike]float64{}, watts: map[place]float64{}, fitted: d.Fitted}
+	s := &StepTimes{evaluator: e, plan: pool.Plan, table: map[place]cost.Effort{}, alike: map[alike]cost.Effort{}, fitted: d.Fitted}
 	s.plan.Batch = plan.Batch{Count: 1, Size: 1}
 	s.bounds = boundsOf(d.Model, pool.Plan.Drafts)
 	s.direct = len(s.bounds) > mostBounds
@@ -156,17 +156,45 @@ func scaleSums(s *op.Sums, times float64) {
 // Bounds of the attentions of the model.
 func (s *StepTimes) Bounds() []int { return s.bounds }
 
-// Seconds is the time of a step.
+// Seconds is the time of a step that runs over and over, at the clock of the power limit.
 func (s *StepTimes) Seconds(w *Work) float64 {
-	return s.fitted.Step(len(w.Chunks) > 0, w.Decodes > 0, s.uncorrected(w), func() float64 {
-		decoding := *w
-		decoding.Chunks = nil
-		return s.uncorrected(&decoding)
-	})
+	effort, sys := s.Effort(w), s.evaluator.System()
+	if sys.Power == nil {
+		return effort.Seconds(1)
+	}
+	return effort.Under(sys.Power, sys.Limit()).Seconds
 }
 
-// uncorrected is the time before measurements of the deployment correct it.
-func (s *StepTimes) uncorrected(w *Work) float64 {
+// Power is what a rank of so many processors draws whose steps these are; nil: it is not known.
+func (s *StepTimes) Power(procs float64) *Power {
+	sys := s.evaluator.System()
+	if sys.Power == nil {
+		return nil
+	}
+	return &Power{Power: sys.Power, Limit: sys.Limit(), Procs: procs, Effort: s.Effort}
+}
+
+// Effort of a step. Measurements of the deployment correct it at the full clock: steps that take
+// longer than predicted take as much more energy.
+func (s *StepTimes) Effort(w *Work) cost.Effort {
+	effort := s.uncorrected(w)
+	if s.fitted.IsNone() {
+		return effort
+	}
+	seconds := effort.Seconds(1)
+	corrected := s.fitted.Step(len(w.Chunks) > 0, w.Decodes > 0, seconds, func() float64 {
+		decoding := *w
+		decoding.Chunks = nil
+		alone := s.uncorrected(&decoding)
+		return alone.Seconds(1)
+	})
+	var out cost.Effort
+	out.Add(corrected/seconds, &effort)
+	return out
+}
+
+// uncorrected is the effort before measurements of the deployment correct it.
+func (s *StepTimes) uncorrected(w *Work) cost.Effort {
 	if len(w.Chunks) > 0 || s.direct {
 		return s.recurring(w)
 	}
@@ -180,25 +208,27 @@ func (s *StepTimes) uncorrected(w *Work) float64 {
 	last := len(w.Bounded)
 	s.corner[last] = newAxis(float64(w.Context-below)/n, last == 0)
 	at := place{sequences: int32(w.Decodes), under: int32(w.Under)}
-	return s.blend(&at, 0, last)
+	var out cost.Effort
+	s.blend(&at, 0, last, 1, &out)
+	return out
 }
 
 // recurring is a step that may have come before: of prompts alone where these are alike, of others
 // beside them where servers run alike.
-func (s *StepTimes) recurring(w *Work) float64 {
+func (s *StepTimes) recurring(w *Work) cost.Effort {
 	at, ok := alikeOf(w)
 	if !ok {
 		return s.Direct(w)
 	}
 	if w.Decodes > 0 {
 		if s.mixed == nil {
-			s.mixed = make([]timedAlike, recentMixed)
+			s.mixed = make([]pricedAlike, recentMixed)
 		}
 		last := &s.mixed[at.slot()]
 		if last.alike != at {
-			*last = timedAlike{at, s.Direct(w)}
+			*last = pricedAlike{at, s.Direct(w)}
 		}
-		return last.seconds
+		return last.Effort
 	}
 	t, ok := s.alike[at]
 	if !ok {
@@ -211,7 +241,6 @@ func (s *StepTimes) recurring(w *Work) float64 {
 // alike is prompts that are all the same, but for the last, and sums of what decodes beside them.
 type alike struct {
 	count, ends, under int
-	prompted           int
 	first, last        Chunk
 	absent             float64
 	decodes            int
@@ -219,10 +248,10 @@ type alike struct {
 	bounded            [mostBounds]int64
 }
 
-// timedAlike is such a step and its time.
-type timedAlike struct {
+// pricedAlike is such a step and its effort.
+type pricedAlike struct {
 	alike
-	seconds float64
+	cost.Effort
 }
 
 // recentMixed is a power of two.
@@ -233,7 +262,7 @@ func alikeOf(w *Work) (at alike, ok bool) {
 	if len(w.Chunks) == 0 || len(w.Bounded) > mostBounds {
 		return at, false
 	}
-	at = alike{count: len(w.Chunks), under: w.Under, prompted: w.Prompted, first: w.Chunks[0], absent: w.Absent, decodes: w.Decodes, context: w.Context}
+	at = alike{count: len(w.Chunks), under: w.Under, first: w.Chunks[0], absent: w.Absent, decodes: w.Decodes, context: w.Context}
 	copy(at.bounded[:], w.Bounded)
 	for i, c := range w.Chunks {
 		if c.Ends {
@@ -252,25 +281,25 @@ func alikeOf(w *Work) (at alike, ok bool) {
 // slot is where a step is kept among the recent ones.
 func (at *alike) slot() int {
 	h := uint64(at.context)<<16 ^ uint64(at.decodes)
-	for _, v := range [...]int{at.first.New, at.first.Past, at.last.New, at.prompted, at.under} {
+	for _, v := range [...]int{at.first.New, at.first.Past, at.last.New, at.under} {
 		h = h*0x9e3779b97f4a7c15 ^ uint64(v)
 	}
 	return int(h * 0x9e3779b97f4a7c15 >> 32 % recentMixed)
 }
 
-// blend interpolates between the corners of a cell.
-func (s *StepTimes) blend(at *place, i, last int) float64 {
+// blend adds what is interpolated between the corners of a cell, so many times.
+func (s *StepTimes) blend(at *place, i, last int, times float64, out *cost.Effort) {
 	if i > last {
-		return s.place(at)
+		out.Add(times, s.place(at))
+		return
 	}
 	x := s.corner[i]
 	at.mean[i] = math.Float32bits(x.low)
-	t := s.blend(at, i+1, last)
+	s.blend(at, i+1, last, times*(1-x.part), out)
 	if x.part > 0 {
 		at.mean[i] = math.Float32bits(x.high)
-		t += x.part * (s.blend(at, i+1, last) - t)
+		s.blend(at, i+1, last, times*x.part, out)
 	}
-	return t
 }
 
 // perDoubling is the table places per octave of a mean.
@@ -297,21 +326,21 @@ func newAxis(x float64, front bool) axis {
 	return axis{float32(low), float32(low + step), (x - low) / step}
 }
 
-// place returns the time at a place of the table.
-func (s *StepTimes) place(at *place) float64 {
+// place returns the effort at a place of the table.
+func (s *StepTimes) place(at *place) *cost.Effort {
 	last := &s.recent[at.slot()]
 	if last.place == *at {
-		return last.seconds
+		return &last.Effort
 	}
-	t, ok := s.table[*at]
+	effort, ok := s.table[*at]
 	if !ok {
 		var step op.Step
 		s.decodes(at, &step)
-		t = s.evaluator.Step(&s.plan, &step).Step
-		s.table[*at] = t
+		effort = s.priced(&step)
+		s.table[*at] = effort
 	}
-	*last = timedPlace{*at, t}
-	return t
+	*last = pricedPlace{*at, effort}
+	return &last.Effort
 }
 
 // decodes is the step at a place of the table.
@@ -324,11 +353,16 @@ func (s *StepTimes) decodes(at *place, step *op.Step) {
 	s.plan.Under = int(at.under)
 }
 
-// lowest is the lower place, as bits.
-func (x axis) lowest() uint32 { return math.Float32bits(x.low) }
+// priced is the effort of a step. A batch that passes a pipeline alone is only timed.
+func (s *StepTimes) priced(step *op.Step) cost.Effort {
+	if s.plan.Underway() < s.plan.InFlight() {
+		return cost.Effort{Steady: s.evaluator.Full(&s.plan, step)}
+	}
+	return s.evaluator.Effort(&s.plan, step)
+}
 
-// Direct is the time of a step without the table.
-func (s *StepTimes) Direct(w *Work) float64 {
+// Direct is the effort of a step without the table.
+func (s *StepTimes) Direct(w *Work) cost.Effort {
 	step := &s.step
 	*step = op.Step{}
 	for i := range w.Chunks {
@@ -346,6 +380,5 @@ func (s *StepTimes) Direct(w *Work) float64 {
 		addSums(&step[op.Decode], float64(w.Context-below), &s.slopes[len(w.Bounded)])
 	}
 	s.plan.Under = w.Under
-	s.evaluator.Prompted(float64(w.Prompted) / promptParts)
-	return s.evaluator.Step(&s.plan, step).Step
+	return s.priced(step)
 }

@@ -9,8 +9,6 @@ type Work struct {
 	Chunks  []Chunk // of prompts
 	// Absent is this rank's prompt tokens beyond the mean of the ranks that share experts.
 	Absent float64
-	// Prompted is how much of the time before was of steps with prompts, in parts of promptParts.
-	Prompted int
 	// Under is the batches under way in a pipeline, this one included; 0: one per stage.
 	Under int
 }
