@@ -442,9 +442,12 @@ func TestSamples(t *testing.T) {
 
 func TestLoads(t *testing.T) {
 	for name, l := range map[string]Load{"one request": loadOf(t, 1, 1), "many requests": loadOf(t, 2000, 30), "a crowd": loadOf(t, 3000, math.Inf(1))} {
+		if name == "one request" {
+			l.Result.Energy = nil // as of a chip whose power is not known
+		}
 		for _, k := range LoadKinds {
 			c, err := k.Draw(l)
-			if k.Name == "watts" {
+			if k.Name == "watts" && name == "one request" {
 				if err == nil {
 					t.Errorf("%s of %s: drawn without a known power", k.Name, name)
 				}
