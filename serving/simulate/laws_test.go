@@ -255,6 +255,29 @@ func TestWorkIsConserved(t *testing.T) {
 	}
 }
 
+// TestPrefixesUnderWay: requests that a steady run begins with have tokens from before it, which are in no block of the prefix cache;
+// those that follow find the 512 tokens that prompts begin with, whose 51 ms their first tokens then come earlier at least.
+func TestPrefixesUnderWay(t *testing.T) {
+	for _, prefill := range []deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts} {
+		var ttft [2]float64
+		for i, kept := range []bool{false, true} {
+			o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 1e-4, 1e-7},
+				Policy: Policy{Scheduling: deploy.Scheduling{Prefill: prefill, StepTokens: 1024, Sequences: 16}, Blocks: 1000, BlockTokens: 16, PrefixCache: kept}}}}
+			traffic := workload.Traffic{Requests: 200, Rate: math.Inf(1), Clients: 4, Steady: true, Groups: 2, Prefix: 512, HashTokens: 16,
+				Input: workload.Length{Mean: 600}, Output: workload.Length{Mean: 50}, Seed: 3}
+			o.Settle(&traffic)
+			r, err := Run(context.Background(), o, traffic.Source())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ttft[i] = r.TTFT.Mean()
+		}
+		if !(ttft[1] < ttft[0]-512*1e-4) {
+			t.Errorf("%s: first tokens after %v s, without shared blocks after %v", prefill, ttft[1], ttft[0])
+		}
+	}
+}
+
 // TestReplicas: every replica gets work under every routing, and about as much under those that look at the load.
 func TestReplicas(t *testing.T) {
 	for _, routing := range deploy.Routings {

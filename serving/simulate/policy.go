@@ -290,15 +290,20 @@ func (r *rank) cachedPrefix(j *job) int {
 // fresh is the free blocks that a job takes to be admitted, including idle blocks of its hit.
 func (r *rank) fresh(j *job, hit, tokens int) int {
 	n := r.room(j, tokens)
-	if hit > 0 && j.HashTokens > 0 {
-		size := j.HashTokens / r.rules.BlockTokens
-		for i := range hit / j.HashTokens {
-			if r.prefix.blocks[r.prefix.names[j.Hash(i)]].refs > 0 {
-				n -= size
-			}
+	for i := range j.found(hit) {
+		if r.prefix.blocks[r.prefix.names[j.Hash(i)]].refs > 0 {
+			n -= j.HashTokens / r.rules.BlockTokens
 		}
 	}
 	return n
+}
+
+// found are the blocks of a hit that the prefix cache has; tokens from before the run have none.
+func (j *job) found(hit int) int {
+	if j.HashTokens == 0 || j.Request.Cached > 0 {
+		return 0
+	}
+	return hit / j.HashTokens
 }
 
 // take admits the first waiting job, with its cached prefix.
@@ -310,11 +315,11 @@ func (r *rank) take(at int32, hit int, t float64) {
 		j.scheduled, j.hit, j.began = t, hit, j.home
 	}
 	if r.prefix != nil && j.HashTokens > 0 {
-		if r.rules.PrefixCache {
+		if r.rules.PrefixCache && j.Request.Cached == 0 {
 			r.prefix.lookups += int64(j.target())
 			r.prefix.hits += int64(hit)
 		}
-		for i := range hit / j.HashTokens {
+		for i := range j.found(hit) {
 			block := r.prefix.names[j.Hash(i)]
 			size, away := r.prefix.ref(block)
 			if r.used += size; away {
