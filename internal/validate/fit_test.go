@@ -110,12 +110,12 @@ func TestFitRefuses(t *testing.T) {
 }
 
 // TestTwoBackends: each backend of a log of DeepSeek-V3, fitted to its run with 16 clients by three numbers, tells all means and
-// medians of its run with 32 within 10%, but for one: prompts are computed in waves, and half of the requests of triton are done between
-// two of them, so that its median of TTFT lies on a jump (1155 or 1670 ms) and is 10.2% off. The log names no hardware; of chips with kernels of both, the H200 needs the least correction.
+// medians of its run with 32 within 7.5%. The log names no hardware; its servers were told SGLANG_ENABLE_FLASHINFER_GEMM, whose
+// kernels are for Blackwell, so that its rows say B200.
 func TestTwoBackends(t *testing.T) {
 	for _, backend := range []string{"flashinfer", "triton"} {
 		q := question.DefaultOf(question.CalibrateServing)
-		q.Parts, q.Exact, q.System = "decode,prefill,first-wave", true, "H200"
+		q.Parts, q.Exact = "decode,prefill,first-wave", true
 		open := func(clients int) (string, *os.File) {
 			name := fmt.Sprintf("../../docs/runs/deepseek_v3_%s_%d.csv", backend, clients)
 			f, err := os.Open(name)
@@ -141,11 +141,7 @@ func TestTwoBackends(t *testing.T) {
 				continue
 			}
 			seen++
-			within := 0.1
-			if backend == "triton" && r.Figure == "TTFT p50" {
-				within = 0.11
-			}
-			if math.Abs(r.After/r.Measured-1) > within {
+			if math.Abs(r.After/r.Measured-1) > 0.075 {
 				t.Errorf("%s %s: %v measured, %v predicted", backend, r.Figure, r.Measured, r.After)
 			}
 		}
