@@ -104,8 +104,8 @@ func load(l Load) (*chart.Chart, error) {
 	}
 	add(samples[len(samples)-1], end)
 	requests.Areas, cache.Lines = []chart.Area{running, waiting}, []chart.Line{used}
-	if len(l.Result.Pools) > 0 && l.Result.LastArrival > 0 && l.Result.LastArrival < end {
-		requests.Rules = []chart.Rule{{X: chart.At(l.Result.LastArrival), Paint: chart.Ink, Dash: true, Label: "last arrival"}}
+	if last := l.Result.LastArrival - l.Result.Start; len(l.Result.Pools) > 0 && last > 0 && last < end {
+		requests.Rules = []chart.Rule{{X: chart.At(last), Paint: chart.Ink, Dash: true, Label: "last arrival"}}
 	}
 	c.Keys = []chart.Key{{Paint: chart.C1, Form: chart.Box, Text: "running"}, {Paint: chart.C7, Form: chart.Box, Text: "waiting, above those that run"}, {Paint: chart.C4, Form: chart.Stroke, Text: "KV cache"}}
 	c.Panels = []chart.Panel{requests, cache}

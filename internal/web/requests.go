@@ -87,11 +87,14 @@ func (s *Server) requests(w http.ResponseWriter, r *http.Request) {
 				return err
 			}
 			from, to := part[0]*got.Duration(), part[1]*got.Duration()
-			came := slices.DeleteFunc(slices.Clone(all), func(e simulate.Ended) bool { return e.Arrival < from || e.Arrival > to })
+			came := slices.DeleteFunc(slices.Clone(all), func(e simulate.Ended) bool {
+				came := e.Arrival - got.Start
+				return came < from || came > to
+			})
 			slices.SortStableFunc(came, func(a, b simulate.Ended) int { return cmp.Compare(b.First-b.Arrival, a.First-a.Arrival) })
 			out.Says = fmt.Sprintf("%s from %s to %s, the longest TTFT first", number.Count(len(came), "request"), number.Time(from, 3), number.Time(to, 3))
 			for i := range came[:min(len(came), mostListed)] {
-				out.Rows = append(out.Rows, rowOf(&came[i], st.shown[requestName]))
+				out.Rows = append(out.Rows, rowOf(&came[i], got.Start, st.shown[requestName]))
 			}
 			if at := slices.IndexFunc(all, func(e simulate.Ended) bool { return fmt.Sprint(e.ID) == st.shown[requestName] }); at >= 0 {
 				out.Steps, err = stepsOf(ctx, sim, &all[at])
@@ -109,8 +112,9 @@ func (s *Server) requests(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func rowOf(e *simulate.Ended, on string) requestRow {
-	return requestRow{ID: e.ID, Came: number.Time(e.Arrival, 4), Waited: number.Time(e.Scheduled-e.Arrival, 3), TTFT: number.Time(e.First-e.Arrival, 3), TPOT: number.Time(e.TPOT(), 3),
+// rowOf shows a request of a run that is counted from a time on.
+func rowOf(e *simulate.Ended, from float64, on string) requestRow {
+	return requestRow{ID: e.ID, Came: number.Time(e.Arrival-from, 4), Waited: number.Time(e.Scheduled-e.Arrival, 3), TTFT: number.Time(e.First-e.Arrival, 3), TPOT: number.Time(e.TPOT(), 3),
 		Whole: number.Time(e.Finish-e.Arrival, 3), Input: e.Input, Output: e.Output, On: fmt.Sprint(e.ID) == on}
 }
 
@@ -142,12 +146,13 @@ func stepsOf(ctx context.Context, sim *throughline.Simulation, e *simulate.Ended
 		step.Index = 1
 		joined = append(joined, step)
 	}
-	if _, err := sim.Run(ctx, o); err != nil {
+	got, err := sim.Run(ctx, o)
+	if err != nil {
 		return nil, err
 	}
 	kinds := map[byte]string{'P': "prefill", 'M': "prefill and decode", 'D': "decode"}
 	for _, s := range joined[:min(len(joined), mostListed)] {
-		row := stepRow{Begins: number.Time(s.Start, 5), Takes: number.Time(s.End-s.Start, 3), Kind: kinds[s.Work.Kind()], Decodes: s.Work.Decodes, Tokens: s.Work.Tokens(), Waiting: s.Waiting,
+		row := stepRow{Begins: number.Time(s.Start-got.Start, 5), Takes: number.Time(s.End-s.Start, 3), Kind: kinds[s.Work.Kind()], Decodes: s.Work.Decodes, Tokens: s.Work.Tokens(), Waiting: s.Waiting,
 			Place: fmt.Sprintf("server %d, rank %d", s.Server, s.Rank)}
 		if s.Index > 1 {
 			row.Kind = fmt.Sprintf("%d × %s", s.Index, row.Kind)

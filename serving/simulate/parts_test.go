@@ -454,3 +454,22 @@ func TestReservesPrompt(t *testing.T) {
 		}
 	}
 }
+
+// TestTimelineOfClients: the timeline of clients that have been there for long begins with what is counted: none of its intervals is idle, and
+// they are as long together as the run.
+func TestTimelineOfClients(t *testing.T) {
+	p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 64, Sequences: 8}, Blocks: 1000, BlockTokens: 4}
+	traffic := workload.Traffic{Requests: 64, Clients: 8, Rate: math.Inf(1), Input: workload.Fixed(16), Output: workload.Fixed(8)}
+	r := mustRun(t, Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: second{}, Policy: p}}, Every: 1, Skip: 8}, traffic.Source())
+	if r.Start == 0 {
+		t.Fatal("all of the run is counted")
+	}
+	for i := range int(r.Duration() / r.Timeline.Every) {
+		if r.Timeline.Points[i].Running == 0 {
+			t.Errorf("interval %d of %d is idle", i, len(r.Timeline.Points))
+		}
+	}
+	if long := float64(len(r.Timeline.Points)) * r.Timeline.Every; math.Abs(long-r.Duration()) > 2 {
+		t.Errorf("intervals of %g s of a run of %g", long, r.Duration())
+	}
+}

@@ -59,6 +59,9 @@ func (r *Record) restart(o *Options, t float64) {
 	present := r.present
 	*r = *newRecord(o)
 	r.Start, r.End, r.present, r.presentT = t, t, present, t
+	if r.Timeline != nil {
+		r.Timeline.From = t
+	}
 }
 
 // step records the start of a step.

@@ -2,6 +2,7 @@ package simulate
 
 // Timeline is what ranks did, in intervals of equal length.
 type Timeline struct {
+	From   float64 // when what is counted began
 	Every  float64 // seconds
 	Points []Point
 }
@@ -18,7 +19,8 @@ const mostPoints = 1 << 16
 
 // step adds a step of a server.
 func (l *Timeline) step(s *server) {
-	last := int(s.at / l.Every)
+	start, end := max(0, s.start-l.From), max(0, s.at-l.From)
+	last := int(end / l.Every)
 	for last >= mostPoints { // join neighbours to bound memory
 		for i := range (len(l.Points) + 1) / 2 {
 			p := l.Points[2*i]
@@ -29,7 +31,7 @@ func (l *Timeline) step(s *server) {
 		}
 		l.Points = l.Points[:(len(l.Points)+1)/2]
 		l.Every *= 2
-		last = int(s.at / l.Every)
+		last = int(end / l.Every)
 	}
 	for len(l.Points) <= last {
 		l.Points = append(l.Points, Point{})
@@ -41,9 +43,9 @@ func (l *Timeline) step(s *server) {
 		p.Blocks += float64(k.used)
 		p.Tokens += int64(k.work.Decodes + len(k.work.Chunks))
 	}
-	first := int(s.start / l.Every)
+	first := int(start / l.Every)
 	for i := first; i <= last; i++ {
-		seconds := max(0, min(s.at, float64(i+1)*l.Every)-max(s.start, float64(i)*l.Every))
+		seconds := max(0, min(end, float64(i+1)*l.Every)-max(start, float64(i)*l.Every))
 		part := Point{Running: seconds * p.Running, Waiting: seconds * p.Waiting, Blocks: seconds * p.Blocks}
 		if s.at > s.start {
 			part.Joules = s.joules * seconds / (s.at - s.start)
