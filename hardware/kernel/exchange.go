@@ -28,7 +28,7 @@ var exchanges = sectionOf("exchange", func(s *Set) *map[string]*ExchangeModel { 
 func exchangeSlot(key, name, row string, width func(*Types) float64) slot {
 	return slot{
 		section: &exchanges, key: key, name: name, row: row, peak: LinkPeak,
-		axes: "experts or copies of a token, copies that a processor sends, bytes of a copy", of: "expert dispatch and combine, over as many nodes as were measured: for low latency in decode, for throughput in prefill",
+		axes: "experts or copies of a token, copies that a GPU sends, bytes of a copy", of: "expert dispatch and combine, over as many nodes as were measured: for low latency in decode, for throughput in prefill",
 		pick: func(s *Set, _ *Types) []string { return present(&exchanges, s, key) },
 		prepare: func(s *Set, key string, t *Types) (Timing, error) {
 			e := *s.Exchange[key]
