@@ -80,7 +80,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	}
 	d.Precision.BlockKernels = plan.Kernels{}
 	if p, found := e.Products[e.products(&d)]; found && d.Assume.Engine {
-		d.Precision.BlockKernels = plan.Kernels{TFlops: p.TFlops, N: p.N, K: p.K, Seconds: p.Seconds}
+		d.Precision.BlockKernels = p.Kernels
 	}
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: e.scheduling(&d)}
 	if d.ServerOptions.Unprepared {
@@ -104,7 +104,7 @@ func (e *Engine) ownKernels(d *deploy.Deployment) plan.OwnKernels {
 			if !ok {
 				k = e.Kernels[s.Generation]
 			}
-			return plan.OwnKernels{Wide: k.Wide, Narrow: k.Narrow, Experts: k.Experts, Attention: k.Attention, Memory: k.Memory, Launch: k.Launch}
+			return k.OwnKernels
 		}
 	}
 	return plan.OwnKernels{}
@@ -175,6 +175,7 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 	slowPrefill, slowDecode := s.slowdowns(&u, p.System, gathered)
 	apart, beside := s.shared(&u, p.System)
 	return plan.Behaviour{
+		Facts:           s.Facts,
 		SharedApart:     apart,
 		LateGather:      p.Plan.SequenceParallel && s.GathersLatents,
 		SequenceFrom:    e.sequenceFrom(&u),
@@ -186,28 +187,16 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		PromptLaunch:    s.promptLaunch(d.Model),
 		Launches:        s.launches(p.System),
 		Pieces:          s.CompiledLaunchSeconds > 0 && sparseLatent(d.Model),
-		SharedLaunches:  s.SharedLaunches,
-		Piece:           s.PieceSeconds,
 		Staged:          s.staged(&u, p.System),
 		TunedExchange:   s.TunesExchange && p.System != nil && p.System.Kernels != nil && p.System.Kernels.Unfilled(),
 		SlowPrefill:     slowPrefill,
 		SlowDecode:      slowDecode,
-		CopyKernels:     s.CopyKernels,
-		Unfused:         plan.Unfused(s.Unfused),
-		IndexKernels:    s.IndexKernels,
 		IndexFused:      s.fusesIndex(p.System),
-		IndexBytes:      s.IndexBytes,
 		FewRouted:       s.fewRouted(d.Model, p.System),
-		IndexSkips:      s.SkipsIndex,
-		SparsePrompts:   s.SparsePrompts,
 		RowPicks:        s.rowPicks(d.Model),
-		SparseApart:     s.SparseApart,
 		SharedBeside:    beside,
 		ExpertTile:      s.expertTile(&u, p.System),
-		LinearInputs:    s.LinearInputs,
-		WideRouter:      s.WideRouter,
 		FusedQuantise:   s.fuses(&d.Precision) && !d.Model.Hyper(), // hyper-connections write 16 bits
-		HostEmbedding:   s.HostEmbedding,
 		LightLast:       s.PipelineRest == "before the last",
 	}
 }

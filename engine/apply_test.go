@@ -81,8 +81,8 @@ func TestIndexed(t *testing.T) {
 		sys := *d.Pools[0].System
 		sys.Maker, d.Pools[0].System = c.maker, &sys
 		q := find(t, c.engine).Apply(d).Pools[0].Plan
-		if q.IndexKernels != c.kernels || q.IndexFused != c.fused || q.IndexSkips != c.skips {
-			t.Errorf("%s on a chip of %q: %d kernels, fused %v, skipped %v", c.engine, c.maker, q.IndexKernels, q.IndexFused, q.IndexSkips)
+		if q.IndexKernels != c.kernels || q.IndexFused != c.fused || q.SkipsIndex != c.skips {
+			t.Errorf("%s on a chip of %q: %d kernels, fused %v, skipped %v", c.engine, c.maker, q.IndexKernels, q.IndexFused, q.SkipsIndex)
 		}
 	}
 }
@@ -295,8 +295,8 @@ func TestPorts(t *testing.T) {
 		before.ServerOptions.Sequences = c.sequences
 		d := e.Apply(before)
 		p := d.Pools[0].Plan
-		if p.Captured != c.captured || (p.Launch > 0) != (c.captured > 0) || (p.Piece > 0) != c.pieces {
-			t.Errorf("%+v: %d tokens are captured, %g s to launch, %g s for a piece", c, p.Captured, p.Launch, p.Piece)
+		if p.Captured != c.captured || (p.Launch > 0) != (c.captured > 0) || (p.PieceSeconds > 0) != c.pieces {
+			t.Errorf("%+v: %d tokens are captured, %g s to launch, %g s for a piece", c, p.Captured, p.Launch, p.PieceSeconds)
 		}
 		if c.sequences > 0 && d.Engine.Sequences != c.sequences {
 			t.Errorf("%+v: %d sequences", c, d.Engine.Sequences)

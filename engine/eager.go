@@ -26,16 +26,10 @@ type Framework struct {
 	Logits string `json:"logits" required:"true" enum:"all,last"` // prompt tokens that the output projection sees
 	// Operators that are kernels of their own; Gated: in models with gated feed-forward blocks,
 	// which have rotary positions and RMS norms.
-	Operators map[string]Unfused `json:"operators" required:"true"`
-	Gated     map[string]Unfused `json:"gated_operators" required:"true"`
+	Operators map[string]op.Unfused `json:"operators" required:"true"`
+	Gated     map[string]op.Unfused `json:"gated_operators" required:"true"`
 
 	Sources map[string]string `json:"sources" required:"true"`
-}
-
-// Unfused is an operator as several kernels, with the elements they move per element of the result.
-type Unfused struct {
-	Kernels  float64 `json:"kernels" required:"true" range:"[1,1000]"`
-	Elements float64 `json:"elements" required:"true" range:"[0,1e6]"`
 }
 
 var frameworks = loadFrameworks("transformers")
@@ -106,7 +100,7 @@ func (f *Framework) Eager() (*op.Eager, error) {
 	e := &op.Eager{Launch: f.LaunchSeconds, GrowsCache: f.Cache == "copied", AllLogits: f.Logits == "all"}
 	var unknown []string
 	for _, table := range []struct {
-		of   map[string]Unfused
+		of   map[string]op.Unfused
 		into *[op.KindCount]op.Unfused
 	}{{f.Operators, &e.Kernels}, {f.Gated, &e.Gated}} {
 		for name, u := range table.of {
@@ -114,7 +108,7 @@ func (f *Framework) Eager() (*op.Eager, error) {
 			if !ok {
 				unknown = append(unknown, name)
 			}
-			table.into[kind] = op.Unfused(u)
+			table.into[kind] = u
 		}
 	}
 	if len(unknown) > 0 {

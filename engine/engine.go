@@ -59,6 +59,7 @@ func (s *Small) is(sys *hardware.System) bool {
 // Scheduling is the facts that decide how an engine serves requests, with their sources.
 type Scheduling struct {
 	deploy.Scheduling
+	plan.Facts
 
 	// QuantizedCache: where the cache of quantised weights is FP8. Kernels that read it well came
 	// with FP4 processors; weights with one scale have a cache scale, block-scaled ones do not.
@@ -105,18 +106,10 @@ type Scheduling struct {
 	StagedAllReduce []StagedAllReduce `json:"staged_all_reduce"`
 	// SharedApart: shared experts do not run among the routed ones.
 	SharedApart bool `json:"shared_apart"`
-	// IndexKernels is the number of small kernels of a sparse-attention indexer before its queries
-	// and key are quantised; 0: one. On chips of the maker FusesIndex there are none.
-	IndexKernels int    `json:"index_kernels" range:"[0,100]"`
-	FusesIndex   string `json:"fuses_index"`
-	// IndexBytes is the most bytes of prompt scores that an indexer makes at a time; 0: unlimited.
-	IndexBytes float64 `json:"index_bytes" range:"[0,1e15]"`
-	// SparsePrompts: prompt queries read what an indexer picked even where that is everything.
-	SparsePrompts bool `json:"sparse_prompts"`
+	// FusesIndex is the maker of chips on which no small kernels precede an indexer's quantisation.
+	FusesIndex string `json:"fuses_index"`
 	// RowPicks is the most entries of a row that one block of a kernel picks from.
 	RowPicks RowPicks `json:"row_picks"`
-	// SparseApart: sparse latent attention and the experts behind it have unfused small kernels.
-	SparseApart bool `json:"sparse_apart"`
 	// SharedBeside is the most tokens of a step whose shared experts run beside the routed ones on
 	// NVIDIA's chips; 0: as routed ones that all tokens visit.
 	SharedBeside int `json:"shared_beside" range:"[0,1e9]"`
@@ -125,14 +118,8 @@ type Scheduling struct {
 	SharedAmong int `json:"shared_among" range:"[0,1e9]"`
 	// PaddedExperts in FP8 of blocks multiply whole tiles of rows, however few tokens there are.
 	PaddedExperts *PaddedExperts `json:"padded_experts"`
-	// LinearInputs is in how many products gated delta attention makes its inputs; 0: one.
-	LinearInputs int `json:"linear_inputs" range:"[0,4]"`
-	// WideRouter: routers multiply in 32 bits where the model requires it.
-	WideRouter bool `json:"wide_router"`
 	// FewRouters are the routers of few tokens that have a kernel of their own.
 	FewRouters []FewRouter `json:"few_routers"`
-	// SkipsIndex: for prompts no longer than its selection, the indexer makes the keys alone.
-	SkipsIndex bool `json:"skips_index"`
 	// GathersLatents: sequence parallelism gathers latent vectors, not their inputs.
 	GathersLatents bool `json:"gathers_latents" required:"true"`
 	// DraftSequences is the default sequences over all data-parallel ranks of a server with drafts;
@@ -140,10 +127,9 @@ type Scheduling struct {
 	DraftSequences int `json:"draft_sequences"`
 	// HostShare is the share of the host's bandwidth at which it runs layers; 0: it runs none, and
 	// what is offloaded is read over the link. LinkShare is that of the link at which weights then
-	// cross it for prompts. HostEmbedding: the host looks up embeddings.
-	HostShare     float64 `json:"host_share" range:"[0,1]"`
-	LinkShare     float64 `json:"link_share" range:"[0,1]"`
-	HostEmbedding bool    `json:"host_embedding"`
+	// cross it for prompts.
+	HostShare float64 `json:"host_share" range:"[0,1]"`
+	LinkShare float64 `json:"link_share" range:"[0,1]"`
 	// UnpreparedSeconds is the host time of a draft step that is not prepared ahead.
 	UnpreparedSeconds float64 `json:"unprepared_seconds"`
 	// ChatSeconds of the front end for each request of messages, unless the model's beginning is
@@ -157,16 +143,8 @@ type Scheduling struct {
 	// largest graph is the next smaller size to a replica's sequences with their drafts; operators
 	// of longer steps are launched one by one. 0: see above.
 	LargestGraph int `json:"largest_graph"`
-	// SharedLaunches is the kernels per layer of shared experts apart from the routed ones.
-	SharedLaunches int `json:"shared_launches"`
-	// PieceSeconds of the host per layer if graphs end at every attention; 0: one graph.
-	PieceSeconds float64 `json:"piece_seconds"`
 	// LaunchesBoth: servers of both phases whose ranks send tokens to experts capture no steps.
 	LaunchesBoth bool `json:"launches_both"`
-	// CopyKernels choose the copies of experts that tokens go to; 0: the default of plans.
-	CopyKernels int `json:"copy_kernels" range:"[0,100]"`
-	// Unfused small kernels where tokens are sent to experts.
-	Unfused UnfusedKernels `json:"unfused"`
 	// SlowPrefill and SlowDecode scale the tabulated times of prompt and decode exchanges, by the
 	// nodes that they join, in ascending order; none: 1.
 	SlowPrefill []SlowExchange `json:"slow_prefill"`
@@ -212,19 +190,10 @@ type StagedAllReduce struct {
 	Uncompiled bool `json:"uncompiled"`
 }
 
-// UnfusedKernels are small kernels around an exchange that most engines fuse.
-type UnfusedKernels struct {
-	// ScaleRows is the tokens of a rank whose scales each expert transposes, present or not.
-	ScaleRows float64 `json:"scale_rows" required:"true"`
-	// Transposed is the time of a transposing move over that of an ordered one.
-	Transposed float64 `json:"transposed" required:"true"`
-}
-
 // SlowExchange scales the tabulated times of both directions of an exchange between nodes.
 type SlowExchange struct {
-	Nodes    int     `json:"nodes" required:"true" range:"[2,10000]"`
-	Dispatch float64 `json:"dispatch" required:"true" range:"[1,100]"`
-	Combine  float64 `json:"combine" required:"true" range:"[1,100]"`
+	Nodes int `json:"nodes" required:"true" range:"[2,10000]"`
+	plan.Slowdown
 }
 
 // slowdown interpolates linearly between measured numbers of nodes, and is constant beyond them.
@@ -243,7 +212,7 @@ func slowdown(list []SlowExchange, nodes int) plan.Slowdown {
 		return plan.Slowdown{}
 	}
 	last := list[len(list)-1]
-	return plan.Slowdown{Dispatch: last.Dispatch, Combine: last.Combine}
+	return last.Slowdown
 }
 
 // Products is kernels of products and how they fall short of the tables: TFLOP/s at most, and
@@ -251,11 +220,8 @@ func slowdown(list []SlowExchange, nodes int) plan.Slowdown {
 type Products struct {
 	Chips      []string `json:"chips" required:"true"` // generations that have them
 	Unmeasured bool     `json:"unmeasured"`
-	TFlops     float64  `json:"tflops"`
-	N          float64  `json:"n"`
-	K          float64  `json:"k"`
-	Seconds    float64  `json:"seconds"`
-	Source     string   `json:"source" required:"true" nonempty:"true"`
+	plan.Kernels
+	Source string `json:"source" required:"true" nonempty:"true"`
 }
 
 // SequenceSteps are the steps that run with sequence parallelism: of models at least this wide, on
@@ -267,16 +233,10 @@ type SequenceSteps struct {
 	Source    string   `json:"source" required:"true" nonempty:"true"`
 }
 
-// OwnKernels are an engine's kernels on a chip: the shares of the peaks that they reach, and the
-// seconds that each operator takes besides.
+// OwnKernels are an engine's kernels on a chip.
 type OwnKernels struct {
-	Wide      float64 `json:"wide" required:"true" range:"(0,2]"`      // products with 16-bit weights
-	Narrow    float64 `json:"narrow" required:"true" range:"(0,1]"`    // products with narrower ones
-	Experts   float64 `json:"experts" required:"true" range:"(0,1]"`   // products of routed experts
-	Attention float64 `json:"attention" required:"true" range:"(0,1]"` // attention
-	Memory    float64 `json:"memory" required:"true" range:"(0,1]"`    // bandwidth
-	Launch    float64 `json:"launch_seconds" required:"true" range:"[0,1]"`
-	Source    string  `json:"source" required:"true" nonempty:"true"`
+	plan.OwnKernels
+	Source string `json:"source" required:"true" nonempty:"true"`
 }
 
 // Exchange is what the kernels that send tokens to experts can do.

@@ -301,7 +301,7 @@ func (e *Evaluator) launching(p *plan.Plan, s *op.Step) float64 {
 	if p.Pieces && s.Phase() == op.Prefill {
 		return launch * float64(p.Batch.Count) * float64(p.Attention.PP) * e.stage.list.Pieces()
 	}
-	return p.Piece * float64(p.Batch.Count*(e.problem.Model.Layers+p.Drafts))
+	return p.PieceSeconds * float64(p.Batch.Count*(e.problem.Model.Layers+p.Drafts))
 }
 
 // launches is how often the host launches something in a step that is not captured.

@@ -16,7 +16,10 @@ type Eager struct {
 
 // Unfused is an operator that a framework runs as several kernels, one after another. Elements are
 // read and written by all of them together, per element of the result.
-type Unfused struct{ Kernels, Elements float64 }
+type Unfused struct {
+	Kernels  float64 `json:"kernels" required:"true" range:"[1,1000]"`
+	Elements float64 `json:"elements" required:"true" range:"[0,1e6]"`
+}
 
 // of looks up how an operator runs; zero kernels mean as elsewhere.
 func (e *Eager) of(k Kind, gated bool) Unfused {
@@ -29,13 +32,13 @@ func (e *Eager) of(k Kind, gated bool) Unfused {
 // Eager lowers as a framework would; nil lowers as serving engines do.
 func (l *Lowerer) Eager(e *Eager) { l.eager = e }
 
-// unfuse splits the operators from an index on into the kernels that the framework runs.
-func (s *stage) unfuse(from int) {
+// unfuse splits the operators into the kernels that the framework runs.
+func (s *stage) unfuse() {
 	if s.eager == nil {
 		return
 	}
 	gated := s.model.MLP == model.Gated
-	for i := from; i < s.list.n; i++ {
+	for i := range s.list.n {
 		o := &s.list.ops[i]
 		u := s.eager.of(o.Kind, gated)
 		if u.Kernels == 0 {

@@ -133,7 +133,7 @@ func (s *stage) index() {
 
 // skipsIndex reports whether all prompts attend to everything, so that only index keys are kept.
 func (s *stage) skipsIndex() bool {
-	if !s.plan.IndexSkips || !s.latentIndex() {
+	if !s.plan.SkipsIndex || !s.latentIndex() {
 		return false
 	}
 	for i := range s.parts[:s.n] {

@@ -348,7 +348,7 @@ func TestIndexSkips(t *testing.T) {
 	m := latentModel()
 	m.Attention.IndexHeads, m.Attention.IndexDim = 2, 128
 	p := oneRank
-	p.IndexSkips, p.IndexKernels = true, 9
+	p.SkipsIndex, p.IndexKernels = true, 9
 	for _, c := range []struct {
 		group  op.Group
 		picks  int

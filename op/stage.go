@@ -154,7 +154,7 @@ func (l *Lowerer) Stage(p *plan.Plan, step *Step, list *List) {
 	layers := plan.LayersPerStage(l.model.Layers, p.Attention.PP)
 	s := l.start(p, step, list)
 	s.layers(layers, l.ExpertLayers(layers))
-	s.unfuse(0)
+	s.unfuse()
 }
 
 // ExpertLayers is the number of expert layers in the fullest stage. Leading dense layers all lie in
@@ -210,7 +210,7 @@ func (l *Lowerer) Ends(p *plan.Plan, step *Step, list *List) {
 	s := l.start(p, step, list)
 	s.list.end[AttentionBlock] = 0
 	s.ends(step[Decode].Wanted + step[Prefill].Wanted)
-	s.unfuse(0)
+	s.unfuse()
 	if !l.model.Tied && !p.HostEmbedding && (p.Attention.PP == 1 || p.Drafts > 0) {
 		s.list.ops[0].Resident += s.hidden * s.vocab() * s.formats[model.EndModule].Weight
 	}

@@ -2,6 +2,8 @@ package plan
 
 // Behaviour is how an engine runs a layout on a chip; zero is no engine in particular.
 type Behaviour struct {
+	Facts
+
 	// SharedApart: the engine runs shared experts as a dense block rather than as routed ones.
 	SharedApart bool
 
@@ -28,10 +30,6 @@ type Behaviour struct {
 	Launches *Launches
 	// Pieces: graphs of steps with prompts end at every attention, launched operator by operator.
 	Pieces bool
-	// SharedLaunches is the extra launches per layer for shared experts that run separately.
-	SharedLaunches int
-	// Piece is the host's seconds per layer of graphs that end at every attention; 0: one graph.
-	Piece float64
 
 	// Staged is the bytes of all-reduces that go through a buffer, into it and out of it by copies.
 	Staged Range
@@ -40,50 +38,57 @@ type Behaviour struct {
 	TunedExchange bool
 	// SlowPrefill and SlowDecode are the times of exchanges in an older library over the tables'.
 	SlowPrefill, SlowDecode Slowdown
-	// CopyKernels is how many kernels choose the copies of experts; 0: as many as engines have now.
-	CopyKernels int
-	// Unfused are small kernels around exchanges that most engines fuse; zero: there are none.
-	Unfused Unfused
-	// IndexKernels is how many small kernels of an indexer precede its quantisation; 0: one.
-	// IndexFused: the quantising kernel does their work, and one product makes key and head
-	// weights.
-	IndexKernels int
-	IndexFused   bool
-	// IndexBytes is the most bytes of prompts' scores that an indexer computes at a time; 0: any.
-	IndexBytes float64
-	// SparsePrompts: every query of a prompt reads what was picked for it, even if it is all.
-	SparsePrompts bool
+	// IndexFused: the kernel that quantises what an indexer makes does the work of the small ones
+	// before it, and one product makes key and head weights.
+	IndexFused bool
 	// RowPicks is the most entries of a row that one block picks from, whatever the step; longer
 	// rows are shared. 0: rows that decode have a kernel of their own.
 	RowPicks float64
-	// SparseApart: sparse latent attention has separate kernels for positions, cache, queries and
-	// picked places, and its experts for inputs, scales of results and the sum with shared ones.
-	SparseApart bool
 	// SharedBeside is the most tokens of a step whose shared experts run beside the routed ones
 	// rather than behind them. 0: as routed ones that all tokens visit.
 	SharedBeside int
 	// ExpertTile is the rows that every expert of a processor has in its products at least, with or
 	// without tokens; 0: those that tokens bring.
 	ExpertTile int
-	// LinearInputs is in how many products gated delta attention makes its inputs: 2: those of the
-	// gates of heads apart; 4: these one by one, and the output gate apart. 0: one product.
-	LinearInputs int
-	// WideRouter: routers multiply in 32 bits where the model requires it.
-	WideRouter bool
 	// FewRouted is the most tokens whose router is a small kernel of the engine's own.
 	FewRouted int
-	// IndexSkips: of prompts no longer than what an indexer picks, it only makes the keys.
-	IndexSkips bool
 
 	// FusedQuantise: norms and activations quantise inputs of products; else separate kernels do.
 	FusedQuantise bool
 
-	// HostEmbedding: the host looks up embeddings, which take no memory of the processors.
-	HostEmbedding bool
-
 	// LightLast: the last of unequal pipeline stages, with the output head, gets no extra layer.
-	// layers.
 	LightLast bool
+}
+
+// Facts are what an engine does alike with every plan: keys of its file, priced as they stand.
+type Facts struct {
+	// SharedLaunches is the kernels per layer of shared experts apart from the routed ones.
+	SharedLaunches int `json:"shared_launches"`
+	// PieceSeconds of the host per layer if graphs end at every attention; 0: one graph.
+	PieceSeconds float64 `json:"piece_seconds"`
+	// CopyKernels choose the copies of experts that tokens go to; 0: as many as engines have now.
+	CopyKernels int `json:"copy_kernels" range:"[0,100]"`
+	// Unfused are small kernels around exchanges that most engines fuse; zero: there are none.
+	Unfused Unfused `json:"unfused"`
+	// IndexKernels is how many small kernels of a sparse-attention indexer precede its
+	// quantisation; 0: one.
+	IndexKernels int `json:"index_kernels" range:"[0,100]"`
+	// IndexBytes is the most bytes of prompt scores that an indexer makes at a time; 0: unlimited.
+	IndexBytes float64 `json:"index_bytes" range:"[0,1e15]"`
+	// SkipsIndex: for prompts no longer than its selection, the indexer makes the keys alone.
+	SkipsIndex bool `json:"skips_index"`
+	// SparsePrompts: prompt queries read what an indexer picked even where that is everything.
+	SparsePrompts bool `json:"sparse_prompts"`
+	// SparseApart: sparse latent attention has separate kernels for positions, cache, queries and
+	// picked places, and its experts for inputs, scales of results and the sum with shared ones.
+	SparseApart bool `json:"sparse_apart"`
+	// LinearInputs is in how many products gated delta attention makes its inputs: 2: those of the
+	// gates of heads apart; 4: these one by one, and the output gate apart. 0: one product.
+	LinearInputs int `json:"linear_inputs" range:"[0,4]"`
+	// WideRouter: routers multiply in 32 bits where the model requires it.
+	WideRouter bool `json:"wide_router"`
+	// HostEmbedding: the host looks up embeddings, which take no memory of the processors.
+	HostEmbedding bool `json:"host_embedding"`
 }
 
 // Launches is the kernels that a host launches for operators, by kind, plus one; 0: as priced.
@@ -97,12 +102,17 @@ func (r Range) Holds(x float64) bool { return x > r.From && x <= r.To }
 
 // Unfused is the small kernels around an exchange that most engines fuse with others.
 type Unfused struct {
-	ScaleRows  float64 // tokens of a rank whose scales each expert transposes, used or not
-	Transposed float64 // time of transposing over that of moving in order
+	// ScaleRows is the tokens of a rank whose scales each expert transposes, used or not.
+	ScaleRows float64 `json:"scale_rows" required:"true"`
+	// Transposed is the time of transposing over that of moving in order.
+	Transposed float64 `json:"transposed" required:"true"`
 }
 
 // Slowdown is the times of the two directions of an exchange over those in the tables; 0: equal.
-type Slowdown struct{ Dispatch, Combine float64 }
+type Slowdown struct {
+	Dispatch float64 `json:"dispatch" required:"true" range:"[1,100]"`
+	Combine  float64 `json:"combine" required:"true" range:"[1,100]"`
+}
 
 // Reduced is steps that gather tokens by all-reduce instead of all-gather and reduce-scatter.
 type Reduced uint8

@@ -152,12 +152,12 @@ type Precision struct {
 // OwnKernels are an engine's kernels by the shares of a chip's peaks that they reach. One after
 // another each reads its memory and computes: the two times add up.
 type OwnKernels struct {
-	Wide      float64 // of products with 16-bit weights
-	Narrow    float64 // of products with narrower weights
-	Experts   float64 // of products of routed experts
-	Attention float64 // of attention
-	Memory    float64 // of the bandwidth
-	Launch    float64 // seconds that each operator takes besides
+	Wide      float64 `json:"wide" required:"true" range:"(0,2]"`           // of products with 16-bit weights
+	Narrow    float64 `json:"narrow" required:"true" range:"(0,1]"`         // of products with narrower weights
+	Experts   float64 `json:"experts" required:"true" range:"(0,1]"`        // of products of routed experts
+	Attention float64 `json:"attention" required:"true" range:"(0,1]"`      // of attention
+	Memory    float64 `json:"memory" required:"true" range:"(0,1]"`         // of the bandwidth
+	Launch    float64 `json:"launch_seconds" required:"true" range:"[0,1]"` // that each operator takes besides
 }
 
 // share of the peak rate in products of a module whose weights have so many bytes.
@@ -199,9 +199,10 @@ func (p *Precision) MemoryShare(calibration float64) float64 {
 
 // Kernels are how kernels of products fall short of others; the zero value does not.
 type Kernels struct {
-	TFlops  float64 // TFLOP/s at most; 0: any
-	N, K    float64 // the weights that they are not tuned for; 0: none
-	Seconds float64 // least time of a product with those
+	TFlops  float64 `json:"tflops"` // TFLOP/s at most; 0: any
+	N       float64 `json:"n"`      // of the weights that they are not tuned for; 0: none
+	K       float64 `json:"k"`
+	Seconds float64 `json:"seconds"` // least time of a product with those
 }
 
 // Product is how the weights of a module are stored, and what they are multiplied with.
