@@ -19,13 +19,42 @@ import (
 // energyColumns must be there; a table may have others.
 var energyColumns = []string{"model", "system", "num_gpus", "task", "osl_mean", "max_batch", "joules_per_output_token"}
 
-// taskPrompts are prompt lengths by task, where a table does not have them. Assumed: the mean of
-// LMSYS-Chat-1M is 70 tokens (arXiv:2309.11998, table 1) and ML.ENERGY adds a system prompt; GPQA
-// asks a paragraph with four answers; FIM fills in a file of some hundred lines.
-var taskPrompts = map[string]int{"chat": 100, "lm-arena-chat": 250, "code": 150, "gpqa": 300, "sourcegraph-fim": 2000, "image-chat": 1300, "video-chat": 5000}
+// energyTask is what a benchmark asks of a model.
+type energyTask struct {
+	name, model string // of any model unless part of its name stands here
+	prompt      int    // tokens
+	greedy      bool   // the likeliest token is taken: nothing is sorted
+}
 
-// usualPrompt is that of other tasks.
-const usualPrompt = 300
+// energyTasks are those of ML.ENERGY; tables do not have their prompts. The first that fits is
+// taken. What its clients send (leaderboard-v2 at c3af7f3, benchmark at HEAD of 2026) is: first
+// questions of ShareGPT, 350 characters in the mean, after a system prompt; EvalPlus, decoded
+// greedily; a paragraph of GPQA with four answers; a picture, which Gemma 3 turns into 256 tokens;
+// 32 frames written as a second of video, of which the processor of Qwen3-VL takes four (two per
+// second, no less than four) and that of Qwen3-Omni all, two frames to a token for 32 x 32 pixels.
+// Assumed: frames of 1280 x 720, pictures of a million pixels, 60 tokens of text beside them, 250
+// of a conversation of LM Arena, files of some hundred lines to fill in.
+var energyTasks = []energyTask{
+	{name: "chat", prompt: 115},
+	{name: "lm-arena-chat", prompt: 250},
+	{name: "code", prompt: 150, greedy: true},
+	{name: "gpqa", prompt: 300},
+	{name: "sourcegraph-fim", prompt: 2000},
+	{name: "image-chat", model: "gemma-3", prompt: 320},
+	{name: "image-chat", prompt: 1300},
+	{name: "video-chat", model: "Omni", prompt: 14000},
+	{name: "video-chat", prompt: 1800},
+	{prompt: 300},
+}
+
+func taskOf(get func(string) string) energyTask {
+	for _, t := range energyTasks {
+		if (t.name == "" || t.name == get("task")) && strings.Contains(get("model"), t.model) {
+			return t
+		}
+	}
+	return energyTask{}
+}
 
 // Energy predicts joules per output token and watts per GPU of serving runs whose batches were kept
 // full.
@@ -35,7 +64,8 @@ func Energy(ctx context.Context, name string, src io.Reader, q question.Question
 		row := Row{Class: get("system"), Figures: []Figure{ifMeasured(get("joules_per_output_token")), ifMeasured(get("avg_power_w_per_gpu"))}}
 		row.Group = strings.Join([]string{path.Base(get("model")), get("system"), get("num_gpus"), get("task")}, " ")
 		row.Label = "batch " + get("max_batch")
-		e, err := p.energy(energyCells(get))
+		task := taskOf(get)
+		e, err := p.energy(energyCells(get, task), task)
 		for i := range row.Figures {
 			if f := &row.Figures[i]; err != nil {
 				f.Reason = cmp.Or(f.Reason, reasonIn(err))
@@ -54,13 +84,13 @@ func Energy(ctx context.Context, name string, src io.Reader, q question.Question
 }
 
 // energy of one row.
-func (p *servingPredictor) energy(cell func(string) string) (*result.Energy, error) {
+func (p *servingPredictor) energy(cell func(string) string, task energyTask) (*result.Energy, error) {
 	run, err := p.read(cell)
 	if err != nil {
 		return nil, err
 	}
 	d, sorting := run.Served, 0.0
-	if d.Engine.Name == "vllm" {
+	if d.Engine.Name == "vllm" && !task.greedy {
 		sorting = sortedLogit * float64(d.Model.Vocab)
 	}
 	d.Engine.Scheduling.SequenceSeconds += sorting
@@ -87,7 +117,7 @@ const sortedLogit = 0.4e-9
 
 // energyCells are a row in the columns of serving runs. Batches are kept full, so that as many
 // clients as a batch holds wait for their answers.
-func energyCells(get func(string) string) func(string) string {
+func energyCells(get func(string) string, task energyTask) func(string) string {
 	whole := func(text string) string {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil {
@@ -95,12 +125,8 @@ func energyCells(get func(string) string) func(string) string {
 		}
 		return strconv.Itoa(int(max(1, math.Round(v))))
 	}
-	prompt, ok := taskPrompts[get("task")]
-	if !ok {
-		prompt = usualPrompt
-	}
 	cells := map[string]string{
-		"isl": cmp.Or(get("isl"), strconv.Itoa(prompt)), "osl": whole(get("osl_mean")), "concurrency": whole(cmp.Or(get("avg_batch"), get("max_batch"))),
+		"isl": cmp.Or(get("isl"), strconv.Itoa(task.prompt)), "osl": whole(get("osl_mean")), "concurrency": whole(cmp.Or(get("avg_batch"), get("max_batch"))),
 		"precision": cmp.Or(get("precision"), "bf16"), "tpot_ms": "",
 	}
 	spread := cmp.Or(get("ep"), "1") != "1" && get("tp") == "1" // by vLLM, over its tensor-parallel ranks

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -127,5 +128,34 @@ func TestServingEnergy(t *testing.T) {
 		if total.Group == "h100" && (total.Rows < 150 || total.Median > 20) {
 			t.Errorf("%s: %d rows, %.1f%% in the median", total.Figure, total.Rows, total.Median)
 		}
+	}
+}
+
+// TestEnergyTasks: what stands in for prompts that a table does not have depends on the task and on
+// how a model reads pictures; greedy decoding sorts nothing, which takes less of everything.
+func TestEnergyTasks(t *testing.T) {
+	joules := func(model, task string) float64 {
+		t.Helper()
+		table := "model,system,num_gpus,framework,version,task,osl_mean,max_batch,joules_per_output_token\n" +
+			model + ",H100,1,vllm,0.11.1," + task + ",500,32,1\n"
+		r, err := validate.Energy(context.Background(), "runs.csv", strings.NewReader(table), question.DefaultOf(question.Joules))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := r.Rows[0].Figures[0]
+		if f.Reason != "" || f.Predicted <= 0 {
+			t.Fatalf("%s, %s: %g joules, %s", model, task, f.Predicted, f.Reason)
+		}
+		return f.Predicted
+	}
+	if code, chat := joules("google/codegemma-7b", "code"), joules("google/codegemma-7b", "chat"); code >= chat {
+		t.Errorf("code, whose 256,000 logits nobody sorts, takes %g J per token, chat %g", code, chat)
+	}
+	const gemma, qwen = "google/gemma-3-12b-it", "Qwen/Qwen3-VL-8B-Instruct"
+	if picture, text := joules(gemma, "image-chat"), joules(gemma, "gpqa"); math.Abs(picture/text-1) > 0.05 {
+		t.Errorf("256 tokens of a picture take %g J per token of the answer, 300 of text %g", picture, text)
+	}
+	if video, picture := joules(qwen, "video-chat"), joules(qwen, "image-chat"); video <= picture {
+		t.Errorf("a video takes %g J per token of the answer, a picture %g", video, picture)
 	}
 }
