@@ -235,9 +235,8 @@ func TestBrush(t *testing.T) {
 	s.run(t, chromedp.MouseEvent(chromedp.MousePressed, at.X-200, at.Y, chromedp.ButtonLeft), chromedp.MouseEvent(chromedp.MouseMoved, at.X-120, at.Y, chromedp.ButtonLeft),
 		chromedp.MouseEvent(chromedp.MouseReleased, at.X-120, at.Y, chromedp.ButtonLeft))
 	wait(was)
-	title := func() string {
-		return get(t, s, chromedp.Evaluate[string](`[...document.querySelectorAll("[data-chart=timeline] text")].find(e => e.textContent.startsWith("From"))?.textContent ?? ""`))
-	}
+	const heading = `([...document.querySelectorAll("[data-chart=timeline] text")].find(e => e.textContent.startsWith("From"))?.textContent ?? "")`
+	title := func() string { return get(t, s, chromedp.Evaluate[string](heading)) }
 	if text := title(); !strings.Contains(text, "layers") {
 		t.Errorf("above the step stands %q", text)
 	}
@@ -245,13 +244,10 @@ func TestBrush(t *testing.T) {
 		t.Errorf("80 pixels were chosen, and %v are marked", width)
 	}
 	before := title()
-	was = drawn()
 	s.run(t, chromedp.Focus(chromedp.CSS(`.brush`)), chromedp.KeyEvent(kb.ArrowRight))
-	wait(was)
+	// The mouse may have asked twice: what is waited for is another heading, not the next drawing.
+	get(t, s, chromedp.Poll[bool](fmt.Sprintf(`%s !== %q`, heading, before), chromedp.WithPollingTimeout(patience)))
 	after := title()
-	if after == before {
-		t.Errorf("an arrow key leaves %q", after)
-	}
 	path := get(t, s, chromedp.Evaluate[string](`location.pathname + location.search`))
 	s.open(t, path)
 	if again := title(); again != after || !strings.Contains(path, "window=") {
