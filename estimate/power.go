@@ -59,20 +59,38 @@ func (e *Evaluator) slowed(clock float64) schedule.Times {
 	return e.rules.Step(&e.work, nil)
 }
 
-// effort is that of the operators of a step on one processor.
+// priced is an operator with its effort or, of communication, the bytes that it sends and the joules
+// of each.
+type priced struct {
+	op.Op
+	cost.Effort
+	bytes, perByte float64
+}
+
+// effort is that of the operators of a step on one processor. Most are those of the step before, at
+// the same places, and are not priced again.
 func (e *Evaluator) effort(p *plan.Plan, s *op.Step) (sum cost.Effort) {
 	e.follows = [PartCount]float64{}
 	e.parts(p, s, func(part PartKind, list *op.List, times float64) {
-		ops := list.All()
+		ops, known := list.All(), e.priced[part]
+		if more := len(ops) - len(known); more > 0 {
+			known = append(known, make([]priced, more)...)
+			e.priced[part] = known
+		}
 		for i := range ops {
-			if o := &ops[i]; o.Class != op.Comm {
-				effort := e.pricer.Effort(o)
-				sum.Add(times*o.Repeat, &effort)
-				e.follows[part] += o.Repeat * effort.Clocked
-			} else {
-				bytes, level := e.pricer.Sent(o)
-				sum.Moved += times * o.Repeat * e.system.Power.LinkByte(level) * bytes
+			o, last := &ops[i], &known[i]
+			if last.Op != *o {
+				*last = priced{Op: *o}
+				if o.Class != op.Comm {
+					last.Effort = e.pricer.Effort(o)
+				} else {
+					bytes, level := e.pricer.Sent(o)
+					last.bytes, last.perByte = bytes, e.system.Power.LinkByte(level)
+				}
 			}
+			sum.Add(times*o.Repeat, &last.Effort)
+			sum.Moved += times * o.Repeat * last.perByte * last.bytes
+			e.follows[part] += o.Repeat * last.Clocked
 		}
 	})
 	return sum
