@@ -297,7 +297,7 @@ func TestPieces(t *testing.T) {
 			Attention: plan.Split{DP: 1, PP: 1, TP: 16, CP: 1}, Experts: plan.ExpertSplit{EP: 16, TP: 1, DP: 1},
 			SharedPerCard: true, Pipelined: true,
 		},
-		Behaviour: plan.Behaviour{Gathered: true, Captured: 8, Launch: 1, Piece: 1},
+		Behaviour: plan.Behaviour{Gathered: true, Captured: 8, Launch: 1, Facts: plan.Facts{PieceSeconds: 1}},
 		Batch:     plan.Batch{Count: 1, Size: 8},
 	}
 	var pieces, launched, apart estimate.Estimate
