@@ -59,8 +59,8 @@ func (e *Evaluator) slowed(clock float64) schedule.Times {
 	return e.rules.Step(&e.work, nil)
 }
 
-// priced is an operator with its effort or, of communication, the bytes that it sends and the joules
-// of each.
+// priced is an operator with its effort or, of communication, the bytes that it sends and the
+// joules of each.
 type priced struct {
 	op.Op
 	cost.Effort
