@@ -104,8 +104,12 @@ func sweepRun(cmd *cobra.Command, s Streams, flags *settings, file, at string) e
 	if err != nil {
 		return stored(err)
 	}
-	if !store.IsGuarded(work.In) {
-		fmt.Fprintf(s.Err, "note: %s replaces files of the same name: parts that two processes answer are written twice, with the same content\n", work.In)
+	guarded, err := store.IsGuarded(ctx, work.In)
+	if err != nil {
+		return stored(err)
+	}
+	if !guarded {
+		fmt.Fprintf(s.Err, "note: %s replaces files of the same name: let one process begin the scan before others join it; parts that two of them answer are written twice, with the same content\n", work.In)
 	}
 	if other := work.Manifest.OtherArchitecture(); other != "" {
 		fmt.Fprintf(s.Err, "note: the scan was begun on %s: last digits of points may differ from those answered here\n", other)

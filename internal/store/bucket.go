@@ -20,8 +20,6 @@ import (
 type bucket struct {
 	client         *minio.Client
 	bucket, prefix string
-	// Guarded: a second file of a name is refused.
-	guarded bool
 }
 
 // endpoint of the service, unless AWS_ENDPOINT_URL says another.
@@ -52,7 +50,7 @@ func openBucket(ctx context.Context, place string) (Store, error) {
 	if ok, err := client.BucketExists(ctx, name); err != nil || !ok {
 		return nil, fmt.Errorf("s3://%s: there is no such bucket, or no key for it%s", name, reason(err))
 	}
-	return b, b.probe(ctx)
+	return b, nil
 }
 
 func reason(err error) string {
@@ -62,24 +60,20 @@ func reason(err error) string {
 	return ": " + err.Error()
 }
 
-// probe finds out whether the bucket refuses a second file of a name.
-func (b *bucket) probe(ctx context.Context) error {
-	const name = ".probe"
-	defer b.Remove(ctx, name)
-	b.guarded = true
-	nothing := func(io.Writer) error { return nil }
+// IsGuarded reports whether a store refuses a second file of a name. A bucket is asked, under a
+// name of this process alone: another one that asks at the same time must not change the answer.
+func IsGuarded(ctx context.Context, s Store) (bool, error) {
+	b, ok := s.(*bucket)
+	if !ok {
+		return true, nil
+	}
+	name, nothing := unfinishedName(), func(io.Writer) error { return nil }
+	defer b.Remove(context.WithoutCancel(ctx), name)
 	if _, err := b.Create(ctx, name, nothing); err != nil {
-		return fmt.Errorf("%s: %w", b, err)
+		return false, fmt.Errorf("%s: %w", b, err)
 	}
 	again, err := b.Create(ctx, name, nothing)
-	b.guarded = err == nil && !again
-	return nil
-}
-
-// IsGuarded reports whether the store refuses a second file of a name.
-func IsGuarded(s Store) bool {
-	b, ok := s.(*bucket)
-	return !ok || b.guarded
+	return err == nil && !again, nil
 }
 
 func (b *bucket) String() string { return strings.TrimSuffix("s3://"+b.bucket+"/"+b.prefix, "/") }
@@ -97,9 +91,7 @@ func (b *bucket) Create(ctx context.Context, name string, write func(io.Writer) 
 		return false, err
 	}
 	var o minio.PutObjectOptions
-	if b.guarded {
-		o.SetMatchETagExcept("*")
-	}
+	o.SetMatchETagExcept("*") // which a service that knows no conditions ignores
 	_, err = b.client.PutObject(ctx, b.bucket, b.object(name), bytes.NewReader(data), int64(len(data)), o)
 	if code := minio.ToErrorResponse(err).StatusCode; code == 412 || code == 409 {
 		return false, nil
@@ -125,7 +117,8 @@ func (b *bucket) Names(ctx context.Context) (out []string, err error) {
 		if o.Err != nil {
 			return nil, o.Err
 		}
-		if name := strings.TrimPrefix(o.Key, b.object("")); name != "" && !strings.HasSuffix(name, "/") {
+		name := strings.TrimPrefix(o.Key, b.object(""))
+		if name != "" && !strings.HasSuffix(name, "/") && !strings.HasPrefix(name, unfinished) {
 			out = append(out, name)
 		}
 	}

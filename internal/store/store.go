@@ -58,6 +58,13 @@ func (f folder) String() string { return string(f) }
 // unfinished starts the names of files that are being written.
 const unfinished = ".unfinished-"
 
+// unfinishedName is one that no other process has.
+func unfinishedName() string {
+	var salt [8]byte
+	rand.Read(salt[:])
+	return unfinished + hex.EncodeToString(salt[:])
+}
+
 // stale is when a file that is being written has been given up: parts take seconds.
 const stale = time.Hour
 
@@ -66,9 +73,7 @@ func (f folder) Create(_ context.Context, name string, write func(io.Writer) err
 	if _, err := os.Stat(final); err == nil {
 		return false, nil
 	}
-	var salt [8]byte
-	rand.Read(salt[:])
-	temporary := filepath.Join(string(f), unfinished+hex.EncodeToString(salt[:]))
+	temporary := filepath.Join(string(f), unfinishedName())
 	defer os.Remove(temporary)
 	if err := written(temporary, write); err != nil {
 		return false, err
