@@ -111,6 +111,9 @@ func (t *Theme) colour(p Paint, on bool) color.RGBA {
 	return t.of[p]
 }
 
+// Hex is the colour of a paint as six hexadecimal digits.
+func (t *Theme) Hex(p Paint) string { return hex(t.of[p])[1:] }
+
 func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
 var groundNames = [...]string{NoPaint: "", Ink: "ink", Muted: "muted", Grid: "grid", Back: "back", Red: "red"}

@@ -14,7 +14,19 @@ type Chart struct {
 }
 
 // Series is a colour of a chart, by the cells that hold its name, categories and values.
-type Series struct{ Name, Categories, Values string }
+type Series struct {
+	Name               string // in the legend
+	From               string // the cell with the name, in its place
+	Categories, Values string
+	Colour             string // six hexadecimal digits
+}
+
+func (s *Series) name() string {
+	if s.From != "" {
+		return "<c:strRef><c:f>" + escaped(s.From) + "</c:f></c:strRef>"
+	}
+	return "<c:v>" + escaped(s.Name) + "</c:v>"
+}
 
 // placed is a chart whose upper left corner lies in the first column of a row.
 type placed struct {
@@ -66,6 +78,12 @@ func label(text string) string {
 // dark is how axes are written: nine points, nearly black.
 const dark = `<c:txPr><a:bodyPr/><a:p><a:pPr><a:defRPr sz="900"><a:solidFill><a:srgbClr val="333333"/></a:solidFill></a:defRPr></a:pPr><a:endParaRPr lang="en-US"/></a:p></c:txPr>`
 
+// painted is the colour of a fill or of what holds it: a workbook without a theme has none to
+// choose by itself, and LibreOffice draws nothing then.
+func painted(holder, colour string) string {
+	return "<c:spPr>" + fmt.Sprintf(holder, `<a:solidFill><a:srgbClr val="`+colour+`"/></a:solidFill>`) + "</c:spPr>"
+}
+
 // text is the part of a chart.
 func (c *Chart) text() string {
 	grouping, overlap := "clustered", ""
@@ -76,16 +94,17 @@ func (c *Chart) text() string {
 	fmt.Fprintf(&b, `<c:chartSpace xmlns:c="%schart" xmlns:a="%smain" xmlns:r="%s"><c:chart>%s<c:autoTitleDeleted val="0"/><c:plotArea><c:layout/>`+
 		`<c:barChart><c:barDir val="col"/><c:grouping val="%s"/><c:varyColors val="0"/>`, drawing, drawing, office, label(c.Title), grouping)
 	for i, s := range c.Series {
-		fmt.Fprintf(&b, `<c:ser><c:idx val="%d"/><c:order val="%d"/><c:tx><c:strRef><c:f>%s</c:f></c:strRef></c:tx><c:invertIfNegative val="0"/>`+
+		fmt.Fprintf(&b, `<c:ser><c:idx val="%d"/><c:order val="%d"/><c:tx>%s</c:tx>%s<c:invertIfNegative val="0"/>`+
 			`<c:cat><c:strRef><c:f>%s</c:f></c:strRef></c:cat><c:val><c:numRef><c:f>%s</c:f></c:numRef></c:val></c:ser>`,
-			i, i, escaped(s.Name), escaped(s.Categories), escaped(s.Values))
+			i, i, s.name(), painted("%s", s.Colour), escaped(s.Categories), escaped(s.Values))
 	}
 	const x, y = 1, 2 // the axes
 	fmt.Fprintf(&b, `<c:gapWidth val="150"/>%s<c:axId val="%d"/><c:axId val="%d"/></c:barChart>`, overlap, x, y)
 	fmt.Fprintf(&b, `<c:catAx><c:axId val="%d"/><c:scaling><c:orientation val="minMax"/></c:scaling><c:delete val="0"/><c:axPos val="b"/>`+
 		`<c:majorTickMark val="none"/><c:minorTickMark val="none"/><c:tickLblPos val="nextTo"/>%s<c:crossAx val="%d"/></c:catAx>`, x, dark, y)
-	fmt.Fprintf(&b, `<c:valAx><c:axId val="%d"/><c:scaling><c:orientation val="minMax"/></c:scaling><c:delete val="0"/><c:axPos val="l"/><c:majorGridlines/>%s`+
-		`<c:majorTickMark val="none"/><c:minorTickMark val="none"/><c:tickLblPos val="nextTo"/>%s<c:crossAx val="%d"/></c:valAx>`, y, label(c.Unit), dark, x)
+	fmt.Fprintf(&b, `<c:valAx><c:axId val="%d"/><c:scaling><c:orientation val="minMax"/></c:scaling><c:delete val="0"/><c:axPos val="l"/><c:majorGridlines>%s</c:majorGridlines>%s`+
+		`<c:majorTickMark val="none"/><c:minorTickMark val="none"/><c:tickLblPos val="nextTo"/>%s<c:crossAx val="%d"/></c:valAx>`,
+		y, painted("<a:ln>%s</a:ln>", "D9D9D9"), label(c.Unit), dark, x)
 	b.WriteString(`</c:plotArea><c:legend><c:legendPos val="b"/><c:overlay val="0"/></c:legend><c:plotVisOnly val="1"/></c:chart></c:chartSpace>`)
 	return b.String()
 }

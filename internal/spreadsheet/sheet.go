@@ -14,8 +14,7 @@ import (
 // Sheet is written from its first row to its last.
 type Sheet struct {
 	// Known before the first row.
-	Fitted            bool // printed as wide as a page, on its side
-	FrozenX, FrozenY  int  // columns and rows that stay in view
+	FrozenX, FrozenY  int // columns and rows that stay in view
 	Widths            []Width
 	name              string
 	book              *Book
@@ -60,11 +59,8 @@ func (s *Sheet) begin() {
 		return
 	}
 	s.begun = true
-	fit := ""
-	if s.Fitted {
-		fit = `<sheetPr><pageSetUpPr fitToPage="1"/></sheetPr>`
-	}
-	fmt.Fprintf(s.part, `%s<worksheet xmlns="%s" xmlns:r="%s">%s<sheetViews><sheetView workbookViewId="0">`, declaration, main, office, fit)
+	fmt.Fprintf(s.part, `%s<worksheet xmlns="%s" xmlns:r="%s"><sheetPr><pageSetUpPr fitToPage="1"/></sheetPr><sheetViews><sheetView workbookViewId="0">`,
+		declaration, main, office)
 	if s.FrozenY > 0 {
 		pane := "bottomLeft"
 		x := ""
@@ -184,10 +180,13 @@ func (s *Sheet) Shade(cells, colour string) {
 	s.shades = append(s.shades, shade{strings.ReplaceAll(cells, "$", ""), colour})
 }
 
+// Print is what paper has of the sheet.
+func (s *Sheet) Print(cells string) { s.printed = s.at(cells) }
+
 // Table gives a range with a header in its first row filters, and the paper that header on each
 // page, with columns that name a row.
 func (s *Sheet) Table(cells string, head, frozen int) {
-	s.filtered, s.printed = cells, s.at(cells)
+	s.filtered = cells
 	s.repeated = s.at(fmt.Sprintf("$%d:$%d", head, head))
 	if frozen > 0 {
 		s.repeated = s.at("$A:$"+Column(frozen)) + "," + s.repeated
@@ -231,10 +230,15 @@ func (s *Sheet) close() {
 		fmt.Fprintf(s.part, `<conditionalFormatting sqref="%s"><cfRule type="colorScale" priority="%d"><colorScale><cfvo type="min"/><cfvo type="max"/>`+
 			`<color rgb="FFFFFFFF"/><color rgb="FF%s"/></colorScale></cfRule></conditionalFormatting>`, sh.cells, 1+i, sh.colour)
 	}
-	if s.Fitted {
-		io.WriteString(s.part, `<pageSetup orientation="landscape" fitToWidth="1" fitToHeight="0"/>`)
-	}
+	io.WriteString(s.part, `<pageSetup orientation="landscape" fitToWidth="1" fitToHeight="0"/>`) // as wide as a page, on its side
 	if len(s.charts) > 0 {
+		breaks := "" // each chart begins a page
+		for _, c := range s.charts[1:] {
+			breaks += fmt.Sprintf(`<brk id="%d" max="16383" man="1"/>`, c.row-1)
+		}
+		if breaks != "" {
+			fmt.Fprintf(s.part, `<rowBreaks count="%d" manualBreakCount="%[1]d">%s</rowBreaks>`, len(s.charts)-1, breaks)
+		}
 		io.WriteString(s.part, `<drawing r:id="rId1"/>`)
 	}
 	io.WriteString(s.part, "</worksheet>")

@@ -28,7 +28,9 @@ type Style struct {
 	Bold, Filled bool
 	Size         int  // of the letters; 0: as everywhere
 	Wrapped      bool // onto lines
+	Top          bool // where others of the row are wrapped
 	Right        bool
+	Inset        bool   // from the left, where a number may stand beside it
 	Format       string // of a number
 }
 
@@ -177,11 +179,17 @@ func (b *Book) look() string {
 			format = 164 + i // the first that is not built in
 			fmt.Fprintf(&formats, `<numFmt numFmtId="%d" formatCode="%s"/>`, format, escaped(s.Format))
 		}
-		if s.Right {
+		switch {
+		case s.Right:
 			aligned = ` horizontal="right"`
+		case s.Inset:
+			aligned = ` horizontal="left" indent="1"`
 		}
-		if s.Wrapped {
+		switch {
+		case s.Wrapped:
 			aligned += ` vertical="top" wrapText="1"`
+		case s.Top:
+			aligned += ` vertical="top"`
 		}
 		fmt.Fprintf(&fonts, `<font>%s<sz val="%d"/><name val="Calibri"/><family val="2"/></font>`, bold, size)
 		fmt.Fprintf(&cells, `<xf numFmtId="%d" fontId="%d" fillId="%d" borderId="0" xfId="0" applyNumberFormat="1" applyFont="1" applyFill="1" applyAlignment="1">`+

@@ -26,7 +26,7 @@ func TestReadBack(t *testing.T) {
 	write := func() []byte {
 		b := spreadsheet.New("first", name)
 		s := b.Sheet(name)
-		s.Fitted, s.FrozenX, s.FrozenY = true, 1, 2
+		s.FrozenX, s.FrozenY = 1, 2
 		s.Widths = []spreadsheet.Width{{First: 1, Last: 2, Width: 33}}
 		s.HighRow(40, "title")
 		s.Merge(1, 3)
@@ -39,7 +39,7 @@ func TestReadBack(t *testing.T) {
 		s.Shade(spreadsheet.Range(1, 3, 1, 11), "9DC3E6")
 		for _, shares := range []bool{false, true} {
 			b.Sheet("first").Place(5, &spreadsheet.Chart{Title: "a < b", Unit: "s", Shares: shares, Width: 960, Height: 420,
-				Series: []spreadsheet.Series{{Name: "'first'!$A$1", Categories: "'first'!$A$2:$A$3", Values: "'first'!$B$2:$B$3"}}})
+				Series: []spreadsheet.Series{{From: "'first'!$A$1", Colour: "002762", Categories: "'first'!$A$2:$A$3", Values: "'first'!$B$2:$B$3"}}})
 		}
 		var out bytes.Buffer
 		if err := b.Write(&out); err != nil {

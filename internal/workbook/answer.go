@@ -1,6 +1,8 @@
 package workbook
 
 import (
+	"unicode/utf8"
+
 	"throughline/internal/result"
 	"throughline/internal/spreadsheet"
 	"throughline/number"
@@ -31,20 +33,21 @@ var answerColumns = []answerColumn{
 		}
 		return nil
 	}},
-	field("GPUs", "0", 7, "num_procs", ""),
-	field("engine", "", 9, "engine", ""),
+	field("GPUs", "0", 8, "num_procs", ""),
+	field("engine", "", 10, "engine", ""),
 	field("prefill", "", 26, "prefill_plans", ""),
 	field("decode", "", 30, "decoder_plans", ""),
 	field("TTFT ms", "#,##0", 10, "TTFT(s)", result.Millis),
-	{"TTFT band", "", 10, "", func(r *result.Record) any { return bandOf(r, 0) }},
+	{"TTFT band", "", 12, "", func(r *result.Record) any { return bandOf(r, 0) }},
 	field("TPOT ms", "0.0", 10, "TPOT(s)", result.Millis),
-	{"TPOT band", "", 10, "", func(r *result.Record) any { return bandOf(r, 1) }},
-	{"limits", "", 26, "", limitsOf},
+	{"TPOT band", "", 12, "", func(r *result.Record) any { return bandOf(r, 1) }},
+	{"limits", "", 44, "", limitsOf},
 	field("chance", "0%", 8, "chance", ""),
 	field("headroom", "0%", 10, "headroom", ""),
 	field("requests/s", "0.00", 11, "request_per_second", ""),
 	field("tokens/s/GPU", "#,##0", 13, "tokens_per_processor", ""),
 	field("$/M tokens", "0.00", 11, "dollars_per_million_tokens", ""),
+	field("J/token", "0.000", 10, "joules_per_output_token", ""),
 	field("tokens/J", "0.000", 10, "tokens_per_joule", ""),
 	{"why none", "", 40, "", func(r *result.Record) any {
 		if len(r.Reasons) == 0 {
@@ -76,6 +79,11 @@ func limitsOf(r *result.Record) any {
 	return out
 }
 
+const (
+	wrapped   = 40 // width from which a column holds sentences
+	rowHeight = 15 // points
+)
+
 // sentences is how far the lines of the answer run.
 const sentences = 10
 
@@ -83,7 +91,6 @@ const sentences = 10
 // columns.
 func (w *Workbook) writeAnswer() {
 	s := w.book.Sheet(AnswerSheet)
-	s.Fitted = true
 	var columns []*answerColumn
 	for i := range answerColumns {
 		c := &answerColumns[i]
@@ -110,17 +117,23 @@ func (w *Workbook) compare(s *spreadsheet.Sheet, columns []*answerColumn, top in
 	table := area{s, top, len(columns), len(w.shown), 0}
 	line := make([]any, len(columns))
 	for i, c := range columns {
-		head := header
-		head.Right = c.format != ""
-		line[i] = spreadsheet.Cell{Value: c.title, Style: head}
+		title := head(c.title, c.format != "")
+		title.Style.Inset = c.format == ""
+		line[i] = title
 		table.shade(1+i, 1+i, c.shade)
 	}
 	s.Row(line...)
 	for _, r := range w.shown {
+		lines := 1
 		for i, c := range columns {
-			line[i] = spreadsheet.Cell{Value: cell(c.value(r)), Style: spreadsheet.Style{Format: c.format}}
+			style := spreadsheet.Style{Format: c.format, Wrapped: c.width >= wrapped, Top: true, Inset: c.format == ""}
+			v := cell(c.value(r))
+			line[i] = spreadsheet.Cell{Value: v, Style: style}
+			if text, ok := v.(string); ok && style.Wrapped {
+				lines = max(lines, 1+utf8.RuneCountInString(text)/int(c.width-2))
+			}
 		}
-		s.Row(line...)
+		s.HighRow(rowHeight*float64(lines), line...)
 	}
 	table.finish()
 }

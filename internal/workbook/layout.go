@@ -2,8 +2,12 @@ package workbook
 
 import "throughline/internal/spreadsheet"
 
-// mostFitted is the columns that are still read where they are as wide as a page.
-const mostFitted = 20
+// What paper has of a table: as many columns as are still read where they are as wide as a page,
+// and the rows of a few pages.
+const (
+	mostColumns = 20
+	mostPrinted = 200
+)
 
 // Colours of the largest value of a column; the least is white.
 const (
@@ -36,5 +40,12 @@ func (a *area) shade(first, last int, colour string) {
 	}
 }
 
-// finish gives the table filters, and paper its header on each page.
-func (a *area) finish() { a.sheet.Table(a.cells(1, a.columns, a.head), a.head, a.frozen) }
+// finish gives the table filters, and paper what stands above it and its header on each page.
+func (a *area) finish() {
+	a.sheet.Table(a.cells(1, a.columns, a.head), a.head, a.frozen)
+	width, last := a.columns, a.head+min(a.rows, mostPrinted)
+	if a.head > 1 {
+		width = max(width, sentences)
+	}
+	a.sheet.Print(spreadsheet.Range(1, 1, min(width, mostColumns), max(last, a.head)))
+}

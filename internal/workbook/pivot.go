@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"throughline/internal/chart"
 	"throughline/internal/result"
 	"throughline/internal/spreadsheet"
 	"throughline/op"
@@ -31,7 +32,7 @@ type place struct {
 }
 
 // best is the highest throughput of a cell.
-type best struct{ whole, card float64 }
+type best struct{ whole, card float64 } // of the machine, and of a package
 
 func (p *pivots) add(r *result.Record) {
 	if p.best == nil {
@@ -95,25 +96,27 @@ const (
 
 func (w *Workbook) writePivots() {
 	w.writePivot(WholeSheet, "整机吞吐: output tokens/s of the whole machine, the best run by model, lengths, latency limit and system", func(b best) float64 { return b.whole })
-	w.writePivot(CardSheet, "单卡吞吐: output tokens/s per card, the best run by model, lengths, latency limit and system", func(b best) float64 { return b.card })
+	w.writePivot(CardSheet, "单卡吞吐: output tokens/s per package, the best run by model, lengths, latency limit and system", func(b best) float64 { return b.card })
 }
 
 func (w *Workbook) writePivot(sheet, title string, value func(best) float64) {
 	p := &w.pivots
 	columns := p.columns[:min(len(p.columns), mostSystems)]
-	titles := append([]string{"case", "model", "ISL (tokens)", "OSL (tokens)", "limits"}, columns...)
+	titles := []spreadsheet.Cell{head("case", false), head("model", false), head("ISL (tokens)", true), head("OSL (tokens)", true), head("limits", false)}
+	for _, c := range columns {
+		titles = append(titles, head(c, true))
+	}
 	s := w.book.Sheet(sheet)
-	s.Fitted = len(titles) <= mostFitted
 	s.Widths = []spreadsheet.Width{{First: 1, Last: 2, Width: 32}, {First: 3, Last: len(titles), Width: 20}}
 	s.FrozenX, s.FrozenY = pivotKeys, pivotHead
 	s.Row(spreadsheet.Cell{Value: title, Style: header})
 	s.Row()
-	s.Row(styled(titles)...)
+	s.Row(anys(titles)...)
 	for _, q := range p.rows {
 		line := []any{fmt.Sprintf("%s %d/%d %s", q.model, q.input, q.output, q.limits), q.model, q.input, q.output, q.limits}
 		for _, c := range columns {
 			if b, ok := p.best[place{q, c}]; ok {
-				line = append(line, value(b))
+				line = append(line, shown(value(b)))
 			} else {
 				line = append(line, nil)
 			}
@@ -128,6 +131,12 @@ func (w *Workbook) writePivot(sheet, title string, value func(best) float64) {
 // shares are the titles of the charts of steps.
 var shares = [op.PhaseCount]string{op.Prefill: "prefill step: where the time goes, by run", op.Decode: "decode step: where the time goes, by run"}
 
+// bounds are what binds a step, and its fields.
+var bounds = []struct{ field, name string }{
+	{"op_compute_bound(%)", "compute"}, {"op_memory_bound(%)", "memory"}, {"op_comm_exposed(%)", "communication not hidden"},
+	{"op_static_latency(%)", "fixed latencies"}, {"op_waiting(%)", "waiting"},
+}
+
 // Where charts stand.
 const (
 	chartWidth, chartHeight = 960, 420 // pixels
@@ -137,43 +146,42 @@ const (
 // writeCharts draws the pivots, and where the time of the first runs goes.
 func (w *Workbook) writeCharts() {
 	s := w.book.Sheet(ChartSheet)
-	s.Fitted = true
 	rows := min(len(w.pivots.rows), mostShown)
 	series := min(len(w.pivots.columns), mostSeries)
 	at := 1
-	add := func(chart *spreadsheet.Chart) {
-		chart.Width, chart.Height = chartWidth, chartHeight
-		s.Place(at, chart)
+	add := func(c *spreadsheet.Chart) {
+		c.Width, c.Height = chartWidth, chartHeight
+		s.Place(at, c)
 		at += chartRows
 	}
-	for _, c := range []struct{ sheet, title string }{{WholeSheet, "整机 whole machine: output tokens/s"}, {CardSheet, "单卡 per card: output tokens/s"}} {
+	for _, c := range []struct{ sheet, title string }{{WholeSheet, "整机 whole machine: output tokens/s"}, {CardSheet, "单卡 per package: output tokens/s"}} {
 		if rows == 0 || series == 0 {
 			continue
 		}
-		chart := &spreadsheet.Chart{Title: c.title, Unit: "tokens/s"}
+		drawn := &spreadsheet.Chart{Title: c.title, Unit: "tokens/s"}
 		for i := range series {
 			column := spreadsheet.Column(pivotKeys + 1 + i)
-			chart.Series = append(chart.Series, spreadsheet.Series{
-				Name:       fmt.Sprintf("'%s'!$%s$%d", c.sheet, column, pivotHead),
+			drawn.Series = append(drawn.Series, spreadsheet.Series{
+				Colour: chart.Light.Hex(chart.Series(i)), From: fmt.Sprintf("'%s'!$%s$%d", c.sheet, column, pivotHead),
 				Categories: fmt.Sprintf("'%s'!$A$%d:$A$%d", c.sheet, pivotHead+1, pivotHead+rows),
 				Values:     fmt.Sprintf("'%s'!$%s$%d:$%s$%d", c.sheet, column, pivotHead+1, column, pivotHead+rows),
 			})
 		}
-		add(chart)
+		add(drawn)
 	}
 	if !slices.Contains(w.with, result.OpDetails) || w.runs == 0 {
 		return
 	}
 	for _, phase := range []op.Phase{op.Prefill, op.Decode} {
-		chart := &spreadsheet.Chart{Title: shares[phase], Unit: "%", Shares: true}
-		for _, name := range []string{"op_compute_bound(%)", "op_memory_bound(%)", "op_comm_exposed(%)", "op_static_latency(%)", "op_waiting(%)"} {
-			column := spreadsheet.Column(1 + slices.Index(w.fields, result.Of(phase, name)))
+		drawn := &spreadsheet.Chart{Title: shares[phase], Unit: "%", Shares: true}
+		for i, bound := range bounds {
+			column := spreadsheet.Column(1 + slices.Index(w.fields, result.Of(phase, bound.field)))
 			runs := 1 + min(w.runs, mostShown)
-			chart.Series = append(chart.Series, spreadsheet.Series{
-				Name: fmt.Sprintf("'%s'!$%s$1", LongSheet, column), Categories: fmt.Sprintf("'%s'!$B$2:$B$%d", LongSheet, runs),
+			drawn.Series = append(drawn.Series, spreadsheet.Series{
+				Colour: chart.Light.Hex(chart.Series(i)), Name: bound.name, Categories: fmt.Sprintf("'%s'!$B$2:$B$%d", LongSheet, runs),
 				Values: fmt.Sprintf("'%s'!$%s$2:$%s$%d", LongSheet, column, column, runs),
 			})
 		}
-		add(chart)
+		add(drawn)
 	}
 }

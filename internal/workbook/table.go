@@ -29,9 +29,10 @@ type sheet[T any] struct {
 }
 
 func newSheet[T any](book *spreadsheet.Book, name string, frozen int, columns []table.Column[T]) *sheet[T] {
-	var titles []string
+	var titles []spreadsheet.Cell
 	for i := range columns {
-		titles = append(titles, withUnit(columns[i].Name, columns[i].Unit))
+		c := &columns[i]
+		titles = append(titles, head(withUnit(c.Name, c.Unit), c.Kind == table.Number || c.Kind == table.Count))
 	}
 	s := book.Sheet(name)
 	begin(s, frozen, 18, titles)
@@ -42,7 +43,7 @@ func (s *sheet[T]) Add(row T) {
 	s.rows++
 	s.cells = s.cells[:0]
 	for i := range s.columns {
-		s.cells = append(s.cells, cell(s.columns[i].Value(row)))
+		s.cells = append(s.cells, shown(s.columns[i].Value(row)))
 	}
 	s.Row(s.cells...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"throughline/internal/rawdata"
 	"throughline/internal/result"
@@ -17,7 +18,7 @@ import (
 const (
 	AnswerSheet = "answer"
 	WholeSheet  = "整机 whole machine"
-	CardSheet   = "单卡 per card"
+	CardSheet   = "单卡 per package"
 	ChartSheet  = "charts"
 	WideSheet   = "wide"
 	LongSheet   = "long"
@@ -29,7 +30,7 @@ const (
 const (
 	MostRuns   = 200_000 // keeps the long sheet below the 4 GiB of archives without extensions
 	mostWide   = 1000    // runs of the wide sheet, whose cells are kept until the last run
-	mostSeries = 12      // of a chart
+	mostSeries = 8       // of a chart, as many as have colours
 	mostShown  = 40      // categories of a chart
 )
 
@@ -76,17 +77,22 @@ func withUnit(name, unit string) string {
 }
 
 // begin starts a sheet with a header in its first row and frozen columns.
-func begin(s *spreadsheet.Sheet, frozen int, width float64, titles []string) {
-	s.Fitted = len(titles) <= mostFitted
+func begin(s *spreadsheet.Sheet, frozen int, width float64, titles []spreadsheet.Cell) {
 	s.Widths = []spreadsheet.Width{{First: 1, Last: len(titles), Width: width}}
 	s.FrozenX, s.FrozenY = frozen, 1
-	s.Row(styled(titles)...)
+	s.Row(anys(titles)...)
 }
 
-// styled are the cells of a header.
-func styled(titles []string) (out []any) {
-	for _, t := range titles {
-		out = append(out, spreadsheet.Cell{Value: t, Style: header})
+// head is a title of a column; those of numbers stand above them, to the right.
+func head(title string, numbers bool) spreadsheet.Cell {
+	style := header
+	style.Right = numbers
+	return spreadsheet.Cell{Value: title, Style: style}
+}
+
+func anys(cells []spreadsheet.Cell) (out []any) {
+	for _, c := range cells {
+		out = append(out, c)
 	}
 	return out
 }
@@ -100,6 +106,29 @@ func cell(v any) any {
 		return nil
 	}
 	return v
+}
+
+// mostDecimals of a small number before it has an exponent.
+const mostDecimals = 6
+
+// shown is a value that people read with three digits; the cell keeps all of them.
+func shown(v any) any {
+	v = cell(v)
+	f, ok := v.(float64)
+	if !ok {
+		return v
+	}
+	decimals, format := 0, "#,##0"
+	if f != 0 {
+		decimals = 2 - int(math.Floor(math.Log10(math.Abs(f))))
+	}
+	switch {
+	case decimals > mostDecimals:
+		format = "0.00E+00"
+	case decimals > 0:
+		format = "0." + strings.Repeat("0", decimals)
+	}
+	return spreadsheet.Cell{Value: f, Style: spreadsheet.Style{Format: format}}
 }
 
 // Add adds a run.
@@ -117,7 +146,7 @@ func (w *Workbook) Add(r *result.Record) error {
 		i := 0
 		for t := range w.tables {
 			for j := range w.tables[t].Rows {
-				w.wide[i] = append(w.wide[i], cell(w.tables[t].Rows[j].Of(r)))
+				w.wide[i] = append(w.wide[i], shown(w.tables[t].Rows[j].Of(r)))
 				i++
 			}
 		}
@@ -167,7 +196,13 @@ func (w *Workbook) Write(out io.Writer) error {
 
 // writeWide writes a row for each field: table, category, name, unit, and the runs.
 func (w *Workbook) writeWide() {
-	titles := append([]string{"table", "category", "field_name", "unit"}, w.names...)
+	var titles []spreadsheet.Cell
+	for _, t := range []string{"table", "category", "field_name", "unit"} {
+		titles = append(titles, head(t, false))
+	}
+	for _, t := range w.names {
+		titles = append(titles, head(t, true))
+	}
 	s := w.book.Sheet(WideSheet)
 	begin(s, 4, 22, titles)
 	i := 0
@@ -190,7 +225,11 @@ func (w *Workbook) writeWide() {
 // writeFields documents the columns.
 func (w *Workbook) writeFields() {
 	s := w.book.Sheet(FieldsSheet)
-	begin(s, 2, 30, []string{"sheet", "column", "type", "unit", "category", "meaning"})
+	var titles []spreadsheet.Cell
+	for _, t := range []string{"sheet", "column", "type", "unit", "category", "meaning"} {
+		titles = append(titles, head(t, false))
+	}
+	begin(s, 2, 30, titles)
 	rows := 0
 	add := func(cells ...any) {
 		rows++

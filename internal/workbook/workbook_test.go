@@ -1,8 +1,11 @@
 package workbook_test
 
 import (
+	"archive/zip"
 	"bytes"
+	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +19,7 @@ import (
 	"throughline/internal/rawdata"
 	"throughline/internal/result"
 	"throughline/internal/sweep"
+	"throughline/internal/table"
 	"throughline/internal/workbook"
 	"throughline/op"
 )
@@ -113,15 +117,17 @@ func TestSheetsForReaders(t *testing.T) {
 	for sheet, want := range map[string]struct {
 		titles string
 		shades int
-		fits   bool
+		paper  string
 	}{
-		workbook.AnswerSheet: {"$2:$2", 4, true}, workbook.WholeSheet: {"$3:$3", 1, true}, workbook.CardSheet: {"$3:$3", 1, true},
-		workbook.WideSheet: {"$1:$1", 0, true}, workbook.LongSheet: {"$1:$1", 4, false}, workbook.RawSheet: {"$1:$1", 3, false}, workbook.FieldsSheet: {"$1:$1", 0, true},
+		workbook.AnswerSheet: {"$2:$2", 4, "$J$6"}, workbook.WholeSheet: {"$3:$3", 1, "$J$5"}, workbook.CardSheet: {"$3:$3", 1, "$J$5"},
+		workbook.WideSheet: {"$1:$1", 0, "$H$201"}, workbook.LongSheet: {"$1:$1", 4, "$T$5"}, workbook.RawSheet: {"$1:$1", 3, "$T$5"}, workbook.FieldsSheet: {"$1:$1", 0, "$F$201"},
 	} {
-		for _, name := range []string{"_xlnm._FilterDatabase", "_xlnm.Print_Area"} {
-			if said[sheet+" "+name] == "" {
-				t.Errorf("%s has no %s", sheet, name)
-			}
+		if said[sheet+" _xlnm._FilterDatabase"] == "" {
+			t.Errorf("%s has no filters", sheet)
+		}
+		// The sentences and titles above a table are printed with it; of columns and rows what is read.
+		if got, paper := said[sheet+" _xlnm.Print_Area"], "'"+sheet+"'!$A$1:"+want.paper; got != paper {
+			t.Errorf("%s prints %s, want %s", sheet, got, paper)
 		}
 		if got := said[sheet+" _xlnm.Print_Titles"]; !strings.HasSuffix(got, "'"+sheet+"'!"+want.titles) {
 			t.Errorf("%s repeats %s, want %s", sheet, got, want.titles)
@@ -131,12 +137,86 @@ func TestSheetsForReaders(t *testing.T) {
 			t.Errorf("%s: %d columns are coloured, want %d: %v, %v", sheet, len(rules), want.shades, rules, err)
 		}
 		props, err := f.GetSheetProps(sheet)
-		if err != nil || (props.FitToPage != nil && *props.FitToPage) != want.fits {
-			t.Errorf("%s: fits the width of a page: %v, want %v", sheet, props.FitToPage, want.fits)
+		if err != nil || props.FitToPage == nil || !*props.FitToPage {
+			t.Errorf("%s does not fit the width of a page: %v", sheet, props.FitToPage)
 		}
-		if layout, err := f.GetPageLayout(sheet); want.fits && (err != nil || layout.FitToHeight == nil || *layout.FitToHeight != 0) {
+		if layout, err := f.GetPageLayout(sheet); err != nil || layout.FitToHeight == nil || *layout.FitToHeight != 0 {
 			t.Errorf("%s: all rows are squeezed onto a page: %v", sheet, err)
 		}
+	}
+}
+
+// TestDigits: people see three digits, 1,384 and 0.0349, of cells that keep all, in columns whose heads stand above them.
+func TestDigits(t *testing.T) {
+	f, err := excelize.OpenReader(bytes.NewReader(written(t, records(t))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := f.GetRows(workbook.LongSheet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := regexp.MustCompile(`^-?(\d{1,3}(,\d{3})*|\d\d?\.\d|\d\.\d\d|0\.0*[1-9]\d\d|\d\.\d\dE-\d\d)$`)
+	fields := result.Long(result.OpDetails)
+	numbers := 0
+	for i, field := range fields {
+		if field.Kind() != table.Number || rows[1][i] == "" {
+			continue
+		}
+		numbers++
+		if !number.MatchString(rows[1][i]) && !strings.HasSuffix(rows[1][i], "0") {
+			t.Errorf("%s is shown as %s", field.Name, rows[1][i])
+		}
+		at, _ := excelize.CoordinatesToCellName(1+i, 1)
+		id, _ := f.GetCellStyle(workbook.LongSheet, at)
+		if s, err := f.GetStyle(id); err != nil || s.Alignment.Horizontal != "right" {
+			t.Errorf("the head of %s stands left above numbers: %v", field.Name, err)
+		}
+	}
+	if numbers < 50 {
+		t.Errorf("%d numbers", numbers)
+	}
+}
+
+// TestChartsHaveColours: programs without the default theme of Excel draw series in no colour unless they are told one, and
+// legends are in words.
+func TestChartsHaveColours(t *testing.T) {
+	book := written(t, records(t))
+	z, err := zip.NewReader(bytes.NewReader(book), int64(len(book)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	charts := 0
+	for _, part := range z.File {
+		if !strings.HasPrefix(part.Name, "xl/charts/") {
+			continue
+		}
+		charts++
+		r, err := part.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		series := strings.Split(string(text), "<c:ser>")[1:]
+		seen := map[string]bool{}
+		for _, s := range series {
+			_, colour, _ := strings.Cut(s, `<c:spPr><a:solidFill><a:srgbClr val="`)
+			colour, _, _ = strings.Cut(colour, `"`)
+			if len(colour) != 6 || seen[colour] {
+				t.Errorf("%s: colour %q of a series", part.Name, colour)
+			}
+			seen[colour] = true
+			if strings.Contains(s, "(%)") {
+				t.Errorf("%s names a field: %s", part.Name, s)
+			}
+		}
+	}
+	if charts != 4 {
+		t.Errorf("%d charts", charts)
 	}
 }
 
