@@ -55,7 +55,6 @@ type Series struct {
 	Band   []float64 // of the prediction, as a share; nil: none
 }
 
-// ScanKinds are the charts of several questions.
 var ScanKinds = []Kind[*Scan]{
 	{"frontier", "of plans on several systems: the frontier of each as steps, and the best with their bands", (*Scan).frontiers},
 	{"lines", "figures over an axis, a line for each value of the others", (*Scan).lines},

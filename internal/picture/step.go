@@ -27,7 +27,6 @@ type Step struct {
 	Window [2]float64 // shares of the step between which operators are named; none: a layer in its middle
 }
 
-// StepKinds are the charts of explain.
 var StepKinds = []Kind[Step]{
 	{"waterfall", "what TPOT and TTFT consist of, part after part", waterfall},
 	{"timeline", "when every operator runs, on which unit or network, and how well it uses the chip", timeline},
@@ -44,7 +43,6 @@ func (s *Step) experts() bool { return s.result().Problem.Model.IsMoE() }
 
 func (s *Step) name() string { return s.result().StepTitle() }
 
-// micros returns the time of the step in µs.
 func (s *Step) micros() float64 { return s.result().Estimate.StepTime * 1e6 }
 
 func (s *Step) frame(kind, title string) *chart.Chart {

@@ -43,10 +43,8 @@ type scanRow struct {
 	points  []*sweep.Point
 }
 
-// NewScan starts a report.
 func NewScan(s *scan.Scan) *Scan { return &Scan{Of: s, figures: sweep.Figures(s.Of)} }
 
-// Add takes the next point.
 func (r *Scan) Add(p *sweep.Point) {
 	if p == nil {
 		r.Left++
