@@ -67,6 +67,7 @@ type Causes [CauseCount]bool
 // logarithm. Causes are independent, so that their squares add up.
 type Width [CauseCount]float64
 
+// MarshalJSON writes the causes that count by name.
 func (w Width) MarshalJSON() ([]byte, error) {
 	named := map[string]float64{}
 	for c, v := range w {
@@ -77,6 +78,7 @@ func (w Width) MarshalJSON() ([]byte, error) {
 	return json.Marshal(named)
 }
 
+// UnmarshalJSON reads them.
 func (w *Width) UnmarshalJSON(src []byte) error {
 	var named map[string]float64
 	err := json.Unmarshal(src, &named)

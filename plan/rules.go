@@ -112,6 +112,7 @@ func notDivided(what string, part, number int, of, name string) Miss {
 	}
 }
 
+// ValidSplit reports whether a split suits the model.
 func ValidSplit(m *model.Model, l Split) bool {
 	for i := range splitRules {
 		if !splitRules[i].holds(m, l) {
@@ -182,6 +183,7 @@ func (p *Plan) ExpertMisses(m *model.Model) []Miss {
 	return out
 }
 
+// Whys are the reasons of misses.
 func Whys(misses []Miss) []string {
 	var out []string
 	for _, m := range misses {

@@ -18,6 +18,7 @@ import (
 	"time"
 )
 
+// entry is a file of an archive.
 type entry struct {
 	name string
 	mode fs.FileMode

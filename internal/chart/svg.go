@@ -22,6 +22,7 @@ type Element struct {
 	Link  string `json:"link,omitempty"`
 }
 
+// Attr is an attribute of an element.
 type Attr struct{ Name, Value string }
 
 // MarshalJSON writes it as a pair.

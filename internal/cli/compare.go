@@ -95,6 +95,7 @@ func compareKernels(s Streams, q *question.Query) (*point.Answer, *comparison, e
 	return answer, compared, err
 }
 
+// kernelsBeside compares a profile with a predicted step.
 func kernelsBeside(summary profile.Summary, r *point.Result) (*comparison, error) {
 	classes, busy, err := profile.Compare(summary.Kernels, r.Operators)
 	if err != nil {

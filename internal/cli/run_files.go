@@ -48,6 +48,7 @@ func (o *runOptions) checkFormats() error {
 
 func (o *runOptions) wide() bool { return slices.Contains(o.formats, wideFormat) }
 
+// optionalCategories lists the requested optional categories.
 func (o *runOptions) optionalCategories() []result.Category {
 	var out []result.Category
 	if o.ops {

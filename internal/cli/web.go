@@ -13,6 +13,7 @@ import (
 	"throughline/internal/web"
 )
 
+// webOptions are the flags of web.
 type webOptions struct {
 	listen    string
 	cert, key string

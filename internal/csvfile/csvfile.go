@@ -13,6 +13,7 @@ import (
 	"throughline/internal/files"
 )
 
+// Limits of what is read.
 type Limits struct {
 	Row   int   // bytes of a row
 	Cell  int   // bytes of a cell
@@ -50,6 +51,7 @@ func Open(in *files.Door, name string) (io.ReadCloser, error) {
 	}{&limited{src: z, limits: Limits{Bytes: unpacked}}, f}, nil
 }
 
+// Reader reads rows.
 type Reader struct {
 	csv    *csv.Reader
 	buffer *bufio.Reader

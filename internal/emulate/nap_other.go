@@ -4,4 +4,5 @@ package emulate
 
 import "time"
 
+// nap sleeps for a short time.
 func nap(d time.Duration) { time.Sleep(d) }

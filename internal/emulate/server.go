@@ -29,6 +29,7 @@ const (
 	GraceTime   = 2 * time.Second // for streams to end when the server does
 )
 
+// route is a path and its handler.
 type route struct {
 	method, path string
 	do           http.HandlerFunc
@@ -94,6 +95,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Write(b.Bytes())
 }
 
+// refuse answers with an error.
 func (e *Emulator) refuse(w http.ResponseWriter, err error) {
 	var known *apiError
 	if !errors.As(err, &known) {
@@ -108,6 +110,7 @@ func (e *Emulator) refuse(w http.ResponseWriter, err error) {
 	writeJSON(w, known.status, map[string]any{"error": known})
 }
 
+// Handler answers requests.
 func (e *Emulator) Handler() http.Handler {
 	mux := http.NewServeMux()
 	routes := e.routes()
@@ -183,6 +186,7 @@ func (e *Emulator) flushCache(w http.ResponseWriter, r *http.Request) {
 // stampHeader requests the simulated time of events, in a comment.
 const stampHeader = "X-Simulated-Time"
 
+// answer handles requests of a protocol.
 func (e *Emulator) answer(of *protocol) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)

@@ -13,6 +13,7 @@ import (
 	"throughline/plan"
 )
 
+// Question selects what to predict.
 type Question struct {
 	Libraries []*collective.Library
 	Ranks     []int // of an expert group

@@ -10,6 +10,7 @@ import (
 	"throughline/model"
 )
 
+// A Format is a kind of file.
 type Format string
 
 const (

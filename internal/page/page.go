@@ -27,6 +27,7 @@ var style string
 //go:embed page.js
 var script string
 
+// Page is a report.
 type Page struct {
 	Title    string
 	Subtitle string
@@ -46,6 +47,7 @@ type Section struct {
 	Folded []Section // each behind its title
 }
 
+// Table has a title.
 type Table struct {
 	Title string
 	Wide  bool // cells do not wrap
@@ -63,6 +65,7 @@ const (
 // wideKinds lists the kinds of charts that take the width of the page.
 var wideKinds = []string{"timeline", "load"}
 
+// Write writes the page.
 func (p *Page) Write(w io.Writer) error {
 	out := writer{Writer: bufio.NewWriterSize(w, 1<<16)}
 	e := html.EscapeString

@@ -18,6 +18,7 @@ type Measured struct {
 	Report *validate.Report
 }
 
+// MeasuredKinds are the charts of validate.
 var MeasuredKinds = []Kind[Measured]{
 	{"scatter", "predicted against measured, with bands of 10 and 25%", scatter},
 	{"errors", "share of predictions within an error, by group", errorShares},

@@ -101,6 +101,7 @@ const (
 	BothPhases Phase = "both"
 )
 
+// PhaseOf is the phase by its name.
 func PhaseOf(p op.Phase) Phase {
 	if p == op.Prefill {
 		return Prefill
@@ -194,6 +195,7 @@ func (q *Question) Split() bool {
 	return q.PrefillPlan != "" || q.DecodePlan != "" || q.DecodeSystem != ""
 }
 
+// Phases are those that are asked for.
 func (q *Question) Phases() []op.Phase {
 	switch {
 	case q.Phase == Prefill:
@@ -252,6 +254,7 @@ func (q *Question) Spread() (workload.Lengths, error) {
 	return n.Turns(t.Turns, t.PrefixCache), nil
 }
 
+// Limits on what clients see.
 func (q *Question) Limits() (out workload.Limits) {
 	ttft, tpot := q.Goals.limits()
 	for _, l := range []struct {
@@ -265,6 +268,7 @@ func (q *Question) Limits() (out workload.Limits) {
 	return out
 }
 
+// wrong is a problem of a setting.
 func wrong(setting, message string) error {
 	return &document.Error{Problems: []document.Problem{{Path: setting, Message: message}}}
 }

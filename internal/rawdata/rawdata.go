@@ -19,6 +19,7 @@ import (
 // Row is a run, with a value per column; nil: unknown.
 type Row []any
 
+// Column is one of the sheet.
 type Column struct {
 	Name string
 	Unit string
@@ -34,6 +35,7 @@ const (
 	Measured  = "measured"
 )
 
+// Columns of the sheet.
 var Columns = []Column{
 	{"Model", "", "name of the model", true, []string{"model", "model_path", "model_name"}},
 	{"Quantization", "", "bits of weights, activations and KV cache, as W8A8 KV8; of measurements, what the table says", true, []string{"precision", "quant"}},
@@ -76,6 +78,7 @@ var Sheet = func() (out []table.Column[Row]) {
 	return out
 }()
 
+// Set sets a value by column name.
 func (r Row) Set(name string, v any) {
 	r[slices.IndexFunc(Columns, func(c Column) bool { return c.Name == name })] = v
 }
@@ -155,6 +158,7 @@ func names() []string {
 	return out
 }
 
+// SetText sets a value by column name, from text.
 func (r Row) SetText(name, text string) error {
 	i := columnOf(name)
 	if i < 0 {
@@ -172,6 +176,7 @@ func (r Row) SetText(name, text string) error {
 	return nil
 }
 
+// Get returns a value by column name.
 func (r Row) Get(name string) any {
 	return r[slices.IndexFunc(Columns, func(c Column) bool { return c.Name == name })]
 }

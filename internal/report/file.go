@@ -9,6 +9,7 @@ import (
 	"throughline/internal/atomicfile"
 )
 
+// File is a file to write.
 type File struct {
 	Name    string
 	Write   func(io.Writer) error

@@ -123,6 +123,7 @@ func fieldNames() []string {
 	return out
 }
 
+// Add adds a run.
 func (t *Runs) Add(r *result.Record) {
 	t.count.runs++
 	switch {

@@ -94,6 +94,7 @@ var simulated = func() []Figure {
 	)
 }()
 
+// Figures are those of a command.
 func Figures(of question.Command) []Figure {
 	if of == question.Simulate {
 		return simulated
@@ -101,6 +102,7 @@ func Figures(of question.Command) []Figure {
 	return recorded
 }
 
+// figuresOf are the figures of a record.
 func figuresOf(r *result.Record) []any {
 	out := make([]any, len(recorded))
 	for i := range recorded {
@@ -120,6 +122,7 @@ func bandsOf(c *serving.Confidence) (out [2]float64) {
 	return out
 }
 
+// figuresOfRun are those of a simulation.
 func figuresOfRun(r *simulate.Result, limited bool) []any {
 	out := make([]any, len(simulated))
 	for i := range simulated {

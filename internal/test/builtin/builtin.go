@@ -2,6 +2,7 @@
 package builtin
 
 import (
+	_ "embed"
 	"testing"
 
 	"throughline/hardware"
@@ -30,6 +31,20 @@ func System(t testing.TB, name string) *hardware.System {
 		t.Fatalf("no system %s", name)
 	}
 	s, doc := hardware.Read(name, src)
+	if err := doc.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+//go:embed H200.json
+var kept []byte
+
+// Kept is a system with measured kernels as it once was: what is computed with it moves with
+// formulas, not with facts.
+func Kept(t testing.TB) *hardware.System {
+	t.Helper()
+	s, doc := hardware.Read("H200", kept)
 	if err := doc.Err(); err != nil {
 		t.Fatal(err)
 	}
