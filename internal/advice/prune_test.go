@@ -57,7 +57,7 @@ func drawn(t *rapid.T, gpus []int) (*question.Loaded, Options) {
 // TestNothingPrunedWouldHaveWon: predicting every plan, pair of pools, number of instances and batch gives the same ranking and
 // the same frontier as predicting what the bounds leave.
 func TestNothingPrunedWouldHaveWon(t *testing.T) {
-	long.Some(t, draws(20), func(t *rapid.T) {
+	long.Some(t, draws(10), func(t *rapid.T) {
 		l, o := drawn(t, []int{1, 2, 4, 8, 16})
 		sameExhaustively(t, l, o)
 	})
