@@ -9,10 +9,10 @@ package search
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 
 	"throughline/estimate"
+	"throughline/internal/parallel"
 	"throughline/plan"
 )
 
@@ -123,7 +123,7 @@ func share[S any](ctx context.Context, n, workers int, start func() (S, error), 
 		}
 	}
 	var next atomic.Int64
-	var wait sync.WaitGroup
+	var wait parallel.Group
 	for _, s := range states {
 		wait.Go(func() {
 			for ctx.Err() == nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"golang.org/x/sync/errgroup"
+
+	"throughline/internal/parallel"
 )
 
 // SplitProblem is the search of a deployment with separate processors for prefill and decode.
@@ -88,7 +90,7 @@ func (p *SplitProblem) instances(ctx context.Context, phase *Problem, workers in
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
 	for _, n := range p.sizes() {
-		g.Go(func() error {
+		g.Go(parallel.Caught(func() error {
 			q := *phase
 			q.Procs = n
 			var err error
@@ -97,7 +99,7 @@ func (p *SplitProblem) instances(ctx context.Context, phase *Problem, workers in
 				p.Tick()
 			}
 			return err
-		})
+		}))
 	}
 	return out, g.Wait()
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"math"
 	"slices"
-	"sync"
 
 	"throughline/deploy"
+	"throughline/internal/parallel"
 	"throughline/plan"
 	"throughline/serving/simulate"
 )
@@ -370,15 +370,15 @@ func (a *adviser) settleAll(shapes []*shape, r *ranking) error {
 
 // parallel runs parts of the work concurrently, at most one per worker.
 func (a *adviser) parallel(n int, do func(i int) error) error {
-	var wait sync.WaitGroup
+	var wait parallel.Group
 	errs := make([]error, n)
 	free := make(chan bool, max(1, a.o.Workers))
 	for i := range n {
 		free <- true
 		wait.Go(func() {
+			defer func() { <-free }()
 			errs[i] = do(i)
 			a.progress(0, 1)
-			<-free
 		})
 	}
 	wait.Wait()

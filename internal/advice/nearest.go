@@ -7,10 +7,10 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"throughline/internal/files"
+	"throughline/internal/parallel"
 	"throughline/internal/question"
 	"throughline/number"
 	"throughline/serving/simulate"
@@ -98,7 +98,7 @@ func nearest(ctx context.Context, l *question.Loaded) (out []Near) {
 	ctx, cancel := context.WithTimeout(ctx, nearestPatience)
 	defer cancel()
 	found := make([]*Near, len(changes))
-	var wait sync.WaitGroup
+	var wait parallel.Group
 	for i := range changes {
 		wait.Go(func() { found[i] = changes[i].first(ctx, l) })
 	}

@@ -3,12 +3,12 @@ package advice
 import (
 	"math"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/estimate"
+	"throughline/internal/parallel"
 	"throughline/plan"
 	"throughline/search"
 	"throughline/serving"
@@ -263,7 +263,7 @@ func (s *poolCache) copies(o *option, n int) *option {
 // each hands the numbers 0..n-1 to the workers.
 func (s *poolCache) each(n int, do func(w *worker, i int)) error {
 	var next atomic.Int64
-	var wait sync.WaitGroup
+	var wait parallel.Group
 	s.progress(n, 0)
 	for _, w := range s.workers {
 		wait.Go(func() {

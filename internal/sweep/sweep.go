@@ -9,6 +9,7 @@ import (
 
 	"throughline/internal/advice"
 	"throughline/internal/jobfile"
+	"throughline/internal/parallel"
 	"throughline/internal/rawdata"
 	"throughline/internal/result"
 	"throughline/op"
@@ -57,18 +58,18 @@ func inOrder[T any](ctx context.Context, n, jobs int, do func(ctx context.Contex
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			g.Go(func() error {
+			g.Go(parallel.Caught(func() error {
 				defer func() { <-slots }()
 				r, err := do(ctx, i)
 				if err == nil {
 					done <- r
 				}
 				return err
-			})
+			}))
 		}
 		return nil
 	})
-	g.Go(func() error {
+	g.Go(parallel.Caught(func() error {
 		for done := range started {
 			select {
 			case r := <-done:
@@ -80,7 +81,7 @@ func inOrder[T any](ctx context.Context, n, jobs int, do func(ctx context.Contex
 			}
 		}
 		return nil
-	})
+	}))
 	return g.Wait()
 }
 

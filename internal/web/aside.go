@@ -2,11 +2,12 @@ package web
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
+	"errors"
 	"slices"
 	"sync"
 	"time"
+
+	"throughline/internal/parallel"
 )
 
 // message is a part of an answer that is told before the whole.
@@ -43,26 +44,11 @@ func (o *outbox) take() []message {
 	return out
 }
 
-// panicked is a mistake of the program in a goroutine that computes.
-type panicked struct {
-	value any
-	stack []byte
-}
-
-func (p *panicked) Error() string { return fmt.Sprintf("%v\n%s", p.value, p.stack) }
-
 // aside computes in a goroutine of its own while this one writes what it tells: who reads slowly
 // takes no place at work. Late is called when the answer takes longer than most.
 func (s *Server) aside(ctx context.Context, limit time.Duration, o *outbox, write func(message), late func(), f func(context.Context) error) error {
 	ended := make(chan error, 1)
-	go func() {
-		defer func() {
-			if v := recover(); v != nil {
-				ended <- &panicked{v, debug.Stack()}
-			}
-		}()
-		ended <- s.work.do(ctx, limit, f)
-	}()
+	go func() { ended <- parallel.Caught(func() error { return s.work.do(ctx, limit, f) })() }()
 	waited := time.NewTimer(latePause)
 	defer waited.Stop()
 	for {
@@ -74,7 +60,7 @@ func (s *Server) aside(ctx context.Context, limit time.Duration, o *outbox, writ
 		case <-waited.C:
 			late()
 		case err := <-ended:
-			if p, ok := err.(*panicked); ok {
+			if p := new(parallel.Panic); errors.As(err, &p) {
 				panic(p)
 			}
 			return err

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"throughline/internal/parallel"
 )
 
 // work bounds what is computed at a time, and what waits for its turn.
@@ -43,6 +45,9 @@ func (w *work) do(ctx context.Context, limit time.Duration, f func(context.Conte
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if err := f(within); err != nil {
+		if p := new(parallel.Panic); errors.As(err, &p) {
+			panic(p)
+		}
 		return err
 	}
 	if err := within.Err(); errors.Is(err, context.DeadlineExceeded) {
