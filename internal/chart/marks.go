@@ -97,8 +97,16 @@ func (d *drawing) behind(p *plot, b *Bar) {
 		return
 	}
 	size := min(labelSize, max(8, h-3))
-	text := fit(clean(b.After), size, false, d.scene.Width-at.x1-8)
-	d.writeIfFree(label{kind: "bar-after", text: text, size: size, paint: Ink, x: at.x1 + 5, y: (at.y0+at.y1)/2 + 0.36*size})
+	x := at.x1
+	for i := range p.Bars { // also behind what the bar was
+		if o := &p.Bars[i]; o.Hollow && o.Band == b.Band {
+			if was := p.barBox(o); was.x0 < x+5+textWidth(b.After, size, false) {
+				x = max(x, was.x1)
+			}
+		}
+	}
+	text := fit(clean(b.After), size, false, d.scene.Width-x-8)
+	d.writeIfFree(label{kind: "bar-after", text: text, size: size, paint: Ink, x: x + 5, y: (at.y0+at.y1)/2 + 0.36*size})
 }
 
 // inside writes the label of a bar on it, if it fits.
@@ -301,8 +309,9 @@ func (d *drawing) cells(p *plot) {
 	}
 }
 
-// MostCells is how many cells of a heat map are elements; more are an image.
-const MostCells = 10_000
+// MostCells is how many cells of a heat map are elements; more are an image, which browsers show
+// at once: 10,000 elements take them a second.
+const MostCells = 900
 
 // pixels draws the cells as images of a pixel each, one in the colours of each theme.
 func (d *drawing) pixels(p *plot, e extent) {

@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"throughline/internal/document"
-	"throughline/internal/files"
+	"throughline/internal/gap"
 	"throughline/internal/point"
 	"throughline/internal/profile"
 	"throughline/internal/question"
@@ -62,7 +60,8 @@ Kernels without an operator are named: the prediction leaves them out.`,
 			if q.Seen != "" {
 				return compareMeasured(cmd.Context(), s, q, o.json, o.view.of(s))
 			}
-			answer, compared, err := compareKernels(s, q)
+			compared, answer, remarks, err := gap.AskProfile(q)
+			showRemarks(s, remarks)
 			switch {
 			case err != nil:
 				return err
@@ -77,55 +76,10 @@ Kernels without an operator are named: the prediction leaves them out.`,
 	return cmd
 }
 
-// compareKernels matches the kernels of a profile with the operators of the predicted step.
-func compareKernels(s Streams, q *question.Query) (*point.Answer, *comparison, error) {
-	summary, wrong := readKernels(q.Kernels)
-	switch q.Phase {
-	case question.BothPhases:
-		q.Wrong = document.Join(q.Wrong, ofFlag("phase", errors.New("one step is compared: decode or prefill")))
-	case "":
-		q.Phase = question.Decode
-	}
-	answer, remarks, err := point.NewExaminer().Ask(q)
-	showRemarks(s, remarks)
-	if err := document.Join(wrong, err); err != nil {
-		return nil, nil, question.Once(err)
-	}
-	compared, err := kernelsBeside(summary, &answer.Phases[0])
-	return answer, compared, err
-}
-
-// kernelsBeside compares a profile with a predicted step.
-func kernelsBeside(summary profile.Summary, r *point.Result) (*comparison, error) {
-	classes, busy, err := profile.Compare(summary.Kernels, r.Operators)
-	if err != nil {
-		return nil, err
-	}
-	return &comparison{classes, summary.LeftOut, profile.PerStep(classes, busy, r.Problem.Model.Layers)}, nil
-}
-
 // kernelText is a comparison for people: sentences, ms of a step by class, shares.
-func kernelText(v table.View, a *point.Answer, c *comparison, tpot float64) string {
+func kernelText(v table.View, a *point.Answer, c *gap.Profiled, tpot float64) string {
 	out := sentence.Text(v, sentence.Kernels(c.Step, tpot)) + "\n" + v.Wrap(report.PointTitle(a)) + "\n"
 	return out + report.KernelSteps(v, c.Step) + report.Classes(v, a.Phases[len(a.Phases)-1].StepTitle(), c.Classes) + v.Wrap(leftWords(c.LeftOut))
-}
-
-// comparison is the JSON of kernels beside operators.
-type comparison struct {
-	Classes []profile.Class   `json:"classes"`
-	LeftOut []profile.LeftOut `json:"left_out,omitempty"`
-	Step    *profile.Step     `json:"step"`
-}
-
-func readKernels(file string) (profile.Summary, error) {
-	if file == "" {
-		return profile.Summary{}, ofFlag("kernels", errors.New("is missing: a summary of kernels, as nsys stats or PyTorch's profiler write it; or give --measured, such as tpot=31ms"))
-	}
-	summary, err := profile.Read(files.Machine, file)
-	if err != nil {
-		return summary, document.Unreadable(files.Machine, file, err)
-	}
-	return summary, nil
 }
 
 // leftWords names some places of the summary that were left out, if any.

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"throughline/internal/gap"
-	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/sentence"
@@ -30,24 +29,11 @@ func compareMeasured(ctx context.Context, s Streams, q *question.Query, asJSON b
 		text += v.WrapUnder("- ", "a profile of the decode step: throughline compare --kernels tells its classes apart") + "\n"
 	}
 	if q.Kernels != "" {
-		more, err := besideKernels(q, answer, m, v)
+		compared, err := gap.BesideProfile(q.In, q.Kernels, answer)
 		if err != nil {
 			return err
 		}
-		text = more + "\n" + text
+		text = kernelText(v, answer, compared, m.Of("tpot")) + "\n" + text
 	}
 	return write(s.Out, text)
-}
-
-// besideKernels compares a profile with the decode step behind a measured TPOT.
-func besideKernels(q *question.Query, answer *point.Answer, m *gap.Measured, v table.View) (string, error) {
-	summary, err := readKernels(q.Kernels)
-	if err != nil {
-		return "", err
-	}
-	compared, err := kernelsBeside(summary, &answer.Phases[len(answer.Phases)-1])
-	if err != nil {
-		return "", err
-	}
-	return kernelText(v, answer, compared, m.Of("tpot")), nil
 }

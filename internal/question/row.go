@@ -151,7 +151,8 @@ func PlannedWords(in *files.Door, src []byte) ([]map[string]string, error) {
 		}
 		maps.DeleteFunc(words, func(name, _ string) bool {
 			s, ok := Lookup(Estimate, name)
-			return !ok || s.Apart
+			same, _ := Lookup(Plan|Point, name) // gpus of a plan are not those of one instance
+			return !ok || s.Apart || same.For&Point == 0
 		})
 		out = append(out, words)
 	}

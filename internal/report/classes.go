@@ -11,7 +11,7 @@ import (
 
 // Classes shows the kernels of a profile beside the operators of a predicted step, by class.
 func Classes(v table.View, step string, classes []profile.Class) string {
-	out := fmt.Sprintf("Predicted: %s\n%s\n", step, table.Of(classColumns, classes).Render(v))
+	out := fmt.Sprintf("Predicted: %s\n%s\n", step, Shares(classes).Render(v))
 	var without []string
 	for i := range classes {
 		if c := &classes[i]; !c.HasOperator() {
@@ -54,10 +54,15 @@ func KernelSteps(v table.View, s *profile.Step) string {
 	if s.Steps == 0 {
 		return ""
 	}
+	return fmt.Sprintf("Of one step; the profile has %s, by the calls of attention\n%s\n\n", number.Count(int(s.Steps+0.5), "step"), StepClasses(s).Render(v))
+}
+
+// StepClasses is the table of the ms of a step by class.
+func StepClasses(s *profile.Step) *table.Table[*profile.StepClass] {
 	ms := func(title string, value func(*profile.StepClass) float64) table.Column[*profile.StepClass] {
 		return table.Column[*profile.StepClass]{Title: title, Kind: table.Number, Cell: func(c *profile.StepClass) string { return strings.Replace(number.Plain(value(c), 3), "-", "−", 1) }}
 	}
-	t := table.Of([]table.Column[*profile.StepClass]{
+	return table.Of([]table.Column[*profile.StepClass]{
 		{Title: "class", Value: func(c *profile.StepClass) any { return c.Name }},
 		ms("measured ms", func(c *profile.StepClass) float64 { return c.Measured }),
 		ms("predicted ms", func(c *profile.StepClass) float64 { return c.Predicted }),
@@ -65,7 +70,11 @@ func KernelSteps(v table.View, s *profile.Step) string {
 		ms("calls", func(c *profile.StepClass) float64 { return c.Calls }),
 		{Title: "longest kernel", Rank: 1, Value: func(c *profile.StepClass) any { return c.Kernel }},
 	}, s.Classes)
-	return fmt.Sprintf("Of one step; the profile has %s, by the calls of attention\n%s\n\n", number.Count(int(s.Steps+0.5), "step"), t.Render(v))
+}
+
+// Shares is the table of the shares of a profile by class.
+func Shares(classes []profile.Class) *table.Table[*profile.Class] {
+	return table.Of(classColumns, classes)
 }
 
 func percents(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }

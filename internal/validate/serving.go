@@ -44,8 +44,8 @@ type Trial struct {
 	Simulated Depth
 	// Tune changes what is known of an engine; nil: nothing.
 	Tune func(engine string, s *deploy.Scheduling)
-	// Only chooses the rows to predict by their cells; nil: all.
-	Only func(cells []string) bool
+	// Only chooses the rows to predict; nil: all.
+	Only func(r question.Row) bool
 }
 
 // Serving predicts mean TTFT and TPOT for every row of a table of serving runs, and the other
@@ -66,8 +66,8 @@ func (t Trial) Serving(ctx context.Context, name string, src io.Reader, q questi
 		p.figures, columns = presentFigures(header)
 		return p.checkHeader(header)
 	}
-	r, err := predictRows(ctx, name, src, check, func(cells []string, cell func(string) string) Row {
-		if t.Only != nil && !t.Only(cells) {
+	r, err := predictRows(ctx, name, src, check, func(_ []string, cell func(string) string) Row {
+		if t.Only != nil && !t.Only(question.Row{Cell: cell}) {
 			return Row{Figures: make([]Figure, len(p.figures))}
 		}
 		return p.row(cell)

@@ -78,6 +78,8 @@ type row struct {
 	Open, Pin   string // addresses
 	Why         string
 	On, Pinned  bool
+
+	candidate *advice.Candidate
 }
 
 // timed is a figure with its band.
@@ -235,7 +237,8 @@ func (s *Server) chosen(ctx context.Context, st *state, plans []*found) (content
 	c.Big, c.Unit, c.Band = headline(&best.Options, lead)
 	c.rank(st, plans, pins)
 	c.pick(st, plans)
-	out.pins = c.mark(st, plans, pins)
+	c.mark(pins)
+	out.pins = pins
 	if err := c.beside(ctx, s, st, plans); err != nil {
 		return content{}, err
 	}
@@ -345,7 +348,7 @@ func (st *state) row(r rankedRow, pins []pin, kinds bool) row {
 		Ref: "r" + strings.ReplaceAll(r.number, ".", "-"), Number: r.number, Place: -1, Title: titleOf(r.Candidate), Plan: planText(r.Candidate),
 		Batch: r.Deployment.Of(op.Decode).Plan.Batch.Size, Clients: rec.Clients, User: number.Plain(1/rec.TPOT, 3), Rate: number.Rate(rec.Requests),
 		Memory: number.Plain(rec.Held/(1<<30), 3), TTFT: timed{number.Time(rec.TTFT, 3), ""}, TPOT: timed{number.Time(rec.TPOT, 3), ""},
-		PerGPU: timed{number.Rate(r.PerGPU()), ""}, On: st.shown[rowName] == r.number,
+		PerGPU: timed{number.Rate(r.PerGPU()), ""}, On: st.shown[rowName] == r.number, candidate: r.Candidate,
 		Open: st.to(choosing, st.words, with(st.shown, rowName, r.number), st.pins),
 	}
 	if kinds {
@@ -441,6 +444,9 @@ func (st *state) options(list []picture.Figure, name string, on *picture.Figure)
 func (c *choice) marks(st *state, plans []*found, pins []pin) (out []picture.Marked) {
 	for i := range pins {
 		p := &pins[i]
+		if p.record == nil {
+			continue // it has no answer
+		}
 		out = append(out, picture.Marked{Label: number.Rate(p.perGPU) + " " + p.Name, Ref: "pin" + p.Letter, Link: p.To, Place: p.Place, PerGPU: p.perGPU, Record: p.record})
 	}
 	for k, f := range plans {

@@ -10,11 +10,14 @@ import (
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"throughline/internal/difference"
+	"throughline/internal/gap"
 	"throughline/internal/picture"
+	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/sentence"
 	"throughline/internal/table"
+	"throughline/number"
 )
 
 // comparing is the view of two deployments, and of one beside what was measured.
@@ -32,8 +35,18 @@ type compared struct {
 	Grid    grid
 	A, B    string
 	Gap     *gapShown
+	Profile *profileShown
+	Near    *nearShown
 	Missing bool // fewer than two pins, and nothing measured
-	Upload  string
+}
+
+// profileShown is the kernels of a profile beside the operators of a step.
+type profileShown struct {
+	Title         string
+	Says          []string
+	Chart         template.HTML
+	Steps, Shares grid
+	LeftOut       string
 }
 
 // gapShown is what would explain a measurement.
@@ -52,7 +65,7 @@ func (s *Server) compare(ctx context.Context, st *state) (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	c := &compared{Upload: st.address()}
+	c := &compared{}
 	out := content{data: c, pins: pins, title: st.language.say("Compare")}
 	if len(pins) >= 2 {
 		second := 1
@@ -64,23 +77,63 @@ func (s *Server) compare(ctx context.Context, st *state) (content, error) {
 			return content{}, err
 		}
 	}
+	var measured *gap.Asked
 	if st.words["measured"] != "" {
-		why, answer, err := s.measured(ctx, st.words)
-		if err != nil {
+		if measured, err = s.measured(ctx, st.words); err != nil {
 			return content{}, err
 		}
-		g := &gapShown{Title: report.PointTitle(answer), Load: why.Load, Says: sentence.Gap(why), Causes: gridOf(report.Causes(why), 20)}
+		why := measured.Explanation
+		g := &gapShown{Title: report.PointTitle(measured.Answer), Load: why.Load, Says: sentence.Gap(why), Causes: gridOf(report.Causes(why), 20)}
 		for _, p := range why.Next {
 			g.Next = append(g.Next, report.Probe(&p))
 		}
 		c.Gap = g
+	}
+	if st.words["kernels"] != "" {
+		if err := c.profiled(s, st, measured); err != nil {
+			return content{}, err
+		}
+	}
+	if c.Near, err = s.near(ctx, st); err != nil {
+		return content{}, err
+	}
+	c.Missing = len(pins) < 2 && c.Gap == nil && c.Profile == nil && c.Near == nil
+	if c.Gap == nil && c.Profile == nil {
+		out.commands = []string{}
+	} else {
 		out.takes = []link{{"JSON", st.programs(st.words)}}
 	}
-	c.Missing = len(pins) < 2 && c.Gap == nil
-	if c.Gap == nil {
-		out.commands = []string{}
-	}
 	return out, nil
+}
+
+// profiled puts a profile beside the step of the question or, where something was measured, that
+// behind its TPOT.
+func (c *compared) profiled(s *Server, st *state, measured *gap.Asked) error {
+	var of *gap.Profiled
+	var answer *point.Answer
+	var err error
+	tpot := 0.0
+	if measured == nil {
+		of, answer, _, err = gap.AskProfile(s.fixedQuery(question.Compare, st.words))
+	} else {
+		answer, tpot = measured.Answer, measured.Measured.Of("tpot")
+		of, err = gap.BesideProfile(s.door(), st.words["kernels"], answer)
+	}
+	if err != nil {
+		return err
+	}
+	p := &profileShown{Title: report.PointTitle(answer), Says: sentence.Kernels(of.Step, tpot), Shares: gridOf(report.Shares(of.Classes), 40)}
+	if of.Step.Steps > 0 {
+		p.Steps = gridOf(report.StepClasses(of.Step), 40)
+		if drawn, err := picture.Profiled(of.Step); err == nil {
+			p.Chart, _ = figure(drawn, st.width(mainWidth), 0, "profile")
+		}
+	}
+	if n := len(of.LeftOut); n > 0 {
+		p.LeftOut = fmt.Sprintf("%s could not be read, the first of them %s", number.Count(n, "line"), of.LeftOut[0])
+	}
+	c.Profile = p
+	return nil
 }
 
 // between puts two pins side by side.

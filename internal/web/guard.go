@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // policy lets a page load what the server itself sends, and nothing run that stands inside it.
@@ -63,9 +64,16 @@ func (s *Server) introduced(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// redirect leads to another page of this server, whatever the path looks like.
+// redirect leads to another page of this server, whatever the address looks like: browsers leave
+// out controls in it, and take backslashes for slashes.
 func redirect(w http.ResponseWriter, to string) {
-	w.Header().Set("Location", "/"+strings.TrimLeft(to, "/\\"))
+	to = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, to)
+	w.Header().Set("Location", "/"+strings.TrimLeft(to, "/\\ "))
 	w.WriteHeader(http.StatusSeeOther)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"mime/multipart"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"throughline/internal/parallel"
 	"throughline/internal/question"
 )
 
@@ -31,6 +33,15 @@ func get(s *Server, method, target string, body io.Reader, change ...func(*http.
 	w := httptest.NewRecorder()
 	s.Handler().ServeHTTP(w, r)
 	return w
+}
+
+// led is the answer of a page, at its shortest address.
+func led(s *Server, target string) *httptest.ResponseRecorder {
+	got := get(s, "GET", target, nil)
+	if to := got.Header().Get("Location"); got.Code == http.StatusSeeOther {
+		return get(s, "GET", to, nil)
+	}
+	return got
 }
 
 // patient is a server for tests on busy machines.
@@ -138,6 +149,52 @@ func TestNoFiles(t *testing.T) {
 	}
 }
 
+// No view opens a file either: by settings, by deployments that are pinned, or by other names of its addresses.
+func TestViewsOpenNoFiles(t *testing.T) {
+	secret, err := os.ReadFile("/etc/passwd")
+	if err != nil {
+		t.Skip("no /etc/passwd: ", err)
+	}
+	line, _, _ := strings.Cut(string(secret), "\n")
+	s := patient()
+	deployment := url.Values{"model": {"llama_3_8b"}, "system": {"H200"}, "isl": {"64"}, "osl": {"4"}, "batch": {"1"}}
+	with := func(q url.Values, name, value string) url.Values {
+		out := maps.Clone(q)
+		out[name] = []string{value}
+		return out
+	}
+	for _, path := range []string{"/etc/passwd", "../../../../../../etc/passwd", "file:///etc/passwd", "/etc/passwd#1"} {
+		pinned := []string{with(deployment, "popularity", "counts:"+path).Encode(), with(deployment, "model", path).Encode()}
+		for _, target := range []string{
+			"/why?" + with(deployment, "pin", pinned[0]).Encode(), "/why?" + with(deployment, "asked", pinned[1]).Encode(), "/compare?" + url.Values{"pin": pinned}.Encode(),
+			"/compare?" + with(deployment, "measured", path).Encode(), "/compare?" + with(deployment, "kernels", path).Encode(), "/compare?" + with(deployment, "runs", path).Encode(),
+			"/load?" + with(deployment, "trace", path).Encode(), "/catalogue?" + url.Values{"name": {path}}.Encode(), "/catalogue?" + url.Values{"kind": {path}}.Encode(),
+			"/why/frame?" + with(deployment, "fitted", path).Encode(), "/map?" + with(deployment, "model", path+",llama_3_8b").Encode(),
+		} {
+			if got := led(s, target); strings.Contains(got.Body.String(), line) || strings.Contains(got.Body.String(), "root:") || got.Code == 500 {
+				t.Errorf("%s: status %d: %.300s", target, got.Code, got.Body)
+			}
+		}
+	}
+}
+
+// Who asks for the requests of a run that is too long to be kept is told so, and files that do not fit into memory end.
+func TestLongRuns(t *testing.T) {
+	got := get(patient(), "GET", "/load/requests?between=0:100&isl=8&model=llama_3_8b&num-prompts=300000&osl=1&rate=5000&system=H200", nil)
+	if got.Code != 400 || !strings.Contains(got.Body.String(), "up to 200,000 requests") {
+		t.Errorf("status %d: %.200s", got.Code, got.Body)
+	}
+	if _, err := written("", func(w io.Writer) error {
+		for block := make([]byte, 1<<20); ; {
+			if _, err := w.Write(block); err != nil {
+				return err
+			}
+		}
+	}); !errors.Is(err, errLarge) {
+		t.Errorf("a file without end: %v", err)
+	}
+}
+
 // Bodies are bounded, and what is uploaded is kept in memory under a name that questions may say.
 func TestBodies(t *testing.T) {
 	s := patient()
@@ -184,6 +241,11 @@ func TestMistakes(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer "+testKey)
 	w := httptest.NewRecorder()
 	broken.ServeHTTP(w, r)
+	if err := parallel.Caught(func() error {
+		return s.work.do(t.Context(), time.Hour, func(context.Context) error { return &parallel.Panic{Value: "in a part of the work"} })
+	})(); err == nil || !strings.Contains(err.Error(), "in a part of the work") {
+		t.Errorf("a mistake in a part of the work is taken for a problem of the question: %v", err)
+	}
 	_, id, _ := strings.Cut(w.Body.String(), "under ")
 	id, _, _ = strings.Cut(id, `"`)
 	if w.Code != 500 || len(id) < 6 || !strings.Contains(log.String(), "failure "+id) || strings.Contains(w.Body.String(), "goroutine") {

@@ -1,6 +1,11 @@
 package web
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
+)
 
 // language is the words of the page in one of its languages. Answers are in English in all of them:
 // they are the sentences of the terminal.
@@ -33,6 +38,18 @@ func (l *language) say(word string) string {
 	return word
 }
 
+// figures are what a sentence is about: times of tokens, throughput, money, and what binds.
+var figures = regexp.MustCompile(`((?:TPOT|TTFT)(?: is| of)? )([0-9][0-9.,]* (?:s|ms|µs))|\b([A-Z]\w+ binds)\b|\b([0-9][0-9.,]* [0-9a-z.]* ?times as much)`)
+
+// told is a sentence for people, its figures in bold; one of a limit that does not hold is marked.
+func told(text string) template.HTML {
+	out := figures.ReplaceAllString(template.HTMLEscapeString(text), "$1<b>$2$3$4</b>")
+	if strings.Contains(text, "✗") {
+		out = `<span class="warn">` + out + "</span>"
+	}
+	return template.HTML(out)
+}
+
 // inChinese is all words of the page.
 var inChinese = map[string]string{
 	"Choose": "选择", "Why": "原因", "Load": "负载", "Map": "地图", "Compare": "比较", "Catalogue": "目录", "Throughline": "Throughline",
@@ -47,12 +64,15 @@ var inChinese = map[string]string{
 	"To reach": "要达到", "change": "更改", "Seek": "求解", "Use it": "采用", "As the batch grows": "随着批量增大", "at no batch": "任何批量都不会", "part": "部分", "sum": "合计", "Parts of": "组成：",
 	"Percentiles against the rate": "百分位数与请求率", "Simulating several rates": "正在模拟多个请求率", "Show them": "显示", "Percentiles": "百分位数", "figure": "指标", "mean": "均值", "limit": "限制", "holds": "满足", "does not hold": "不满足",
 	"Over time": "随时间变化", "Replay a trace": "回放请求记录", "Upload": "上传", "A file, at most 64 MiB; it stays in memory.": "文件不超过 64 MiB，仅保存在内存中。",
-	"Give a word several values, or begin with one of these": "给一个词多个值，或从下面开始", "shows": "显示", "points": "个点", "All points": "所有点", "A click on a cell opens it.": "点击单元格可打开。",
+	"Give a word several values, or begin with one of these": "给一个词多个值，或从下面开始", "shows": "显示", "points": "个点", "All points": "所有点", "Cells: arrow keys choose one, Enter opens it": "单元格：方向键选择，回车打开", "A click on a cell opens it.": "点击单元格可打开。",
 	"Pin two deployments to compare them, or say what was measured.": "固定两个部署以比较，或给出实测值。", "Where the GPU time of a token differs": "每个 token 的 GPU 时间差异", "All figures that differ": "所有不同的指标",
-	"What was measured": "实测值", "Measure next": "接下来测量", "cause": "原因", "A result file": "结果文件", "Causes": "可能的原因",
+	"What was measured": "实测值", "Measure next": "接下来测量", "cause": "原因", "A result file": "结果文件", "of a load generator: what would explain it, and what to measure next": "来自负载生成器：哪些原因可以解释它，以及接下来测量什么",
+	"A profile": "性能剖析", "kernels as nsys stats or PyTorch’s profiler write them, beside the step that is predicted": "nsys stats 或 PyTorch profiler 输出的内核，与预测的步骤对照",
+	"A table of measured runs": "实测运行表", "the runs nearest to this question, predicted and measured": "与此问题最接近的运行：预测与实测", "Measured runs near this question": "与此问题最接近的实测运行",
+	"Where the time of a step differs": "步骤时间的差异所在", "Classes of kernels, ms of a step": "各类内核，每步毫秒数", "Classes of kernels, shares of the time": "各类内核，时间占比", "Causes": "可能的原因",
 	"models": "模型", "systems": "系统", "engines": "引擎", "Plan with it": "用它规划", "Paste a config.json or a system file": "粘贴 config.json 或系统文件", "Read it": "读取", "version": "版本", "source": "来源", "engine": "引擎",
 	"What do you want to know?": "您想知道什么？", "Six questions, each one click from an answer. Every word of a question can be changed.": "六个问题，点击即可得到答案。问题中的每个词都可以更改。",
-	"problems": "个问题", "Nothing was computed": "未进行计算", "of this setting": "此设置",
+	"1 problem": "1 个问题", "problems": "个问题", "Nothing was computed": "未进行计算", "of this setting": "此设置",
 	" on ": "，运行在 ", " × ": " × ", ", ": "，", " → ": " → ", " tokens, TPOT ≤ ": " token，TPOT ≤ ", ", TTFT ≤ ": "，TTFT ≤ ", ", behind ": "，引擎 ", ", tp ": "，tp ", ", dp ": "，dp ", ", ep ": "，ep ",
 	", prefill on ": "，prefill 在 ", ", batch ": "，批量 ", " tokens, behind ": " token，引擎 ", ", at ": "，每秒 ", " requests/s of ": " 个请求，", " tokens, TTFT ≤ ": " token，TTFT ≤ ", ", TPOT ≤ ": "，TPOT ≤ ",
 	" tokens, ": " token，", " clients, behind ": " 个客户端，引擎 ", ", measured ": "，实测 ",

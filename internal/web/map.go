@@ -43,6 +43,8 @@ type mapped struct {
 	Without string // why there is no chart
 	Points  int
 	Cells   string // where cells of an image lead
+	Columns string // of them, and rows, each after a bar
+	Lines   string
 }
 
 // grid is a table of cells.
@@ -74,6 +76,9 @@ func init() { ofPage = append(ofPage, figureName) }
 func (st *state) ideas() []link {
 	to := func(v *view, add ...string) string {
 		words := st.words
+		if v == mapping && words["gpus"] == "" {
+			words = with(words, "gpus", "8")
+		}
 		for i := 0; i < len(add); i += 2 {
 			words = with(words, add[i], add[i+1])
 		}
@@ -206,6 +211,7 @@ func (m *mapped) draw(s *Server, st *state, r *report.Scan) {
 	if p := &c.Panels[0]; len(p.Cells) > chart.MostCells {
 		name := secretText(9)
 		s.cells.put(name, cells{p.X.Bands, p.Y.Bands, to})
+		m.Columns, m.Lines = strings.Join(p.X.Bands, "|"), strings.Join(p.Y.Bands, "|")
 		m.Cells = "/map/cell?" + encode(url.Values{"map": {name}, "again": {st.address()}})
 	}
 	m.Chart, _ = figure(c, st.width(mainWidth), 0, "map")

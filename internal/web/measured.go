@@ -6,7 +6,6 @@ import (
 
 	"throughline/internal/difference"
 	"throughline/internal/gap"
-	"throughline/internal/point"
 	"throughline/internal/question"
 )
 
@@ -21,22 +20,23 @@ func (s *Server) systemsApart(a, b string) (*difference.Difference, error) {
 }
 
 // measured explains a measurement.
-func (s *Server) measured(ctx context.Context, words map[string]string) (*gap.Explanation, *point.Answer, error) {
+func (s *Server) measured(ctx context.Context, words map[string]string) (*gap.Asked, error) {
 	got, err := gap.Ask(ctx, s.fixedQuery(question.Compare, words))
-	if err != nil {
-		return nil, nil, err
+	if err == nil && got.Explanation == nil {
+		err = errors.New("no client can be served: " + got.Answer.Remark)
 	}
-	if got.Explanation == nil {
-		return nil, nil, errors.New("no client can be served: " + got.Answer.Remark)
-	}
-	return got.Explanation, got.Answer, nil
+	return got, err
 }
 
 // compareJSON is the answer of compare for programs.
 func (s *Server) compareJSON(ctx context.Context, words map[string]string) (any, error) {
 	if words["measured"] == "" {
-		return nil, question.OfSetting("measured", errors.New("is missing: what was measured, such as tpot=31ms,ttft=400ms"))
+		of, _, _, err := gap.AskProfile(s.fixedQuery(question.Compare, words))
+		return of, err
 	}
-	why, _, err := s.measured(ctx, words)
-	return why, err
+	got, err := s.measured(ctx, words)
+	if err != nil {
+		return nil, err
+	}
+	return got.Explanation, nil
 }

@@ -20,6 +20,7 @@ type picked struct {
 	Balance  []balanceBar
 	Engine   string
 	Launches []launch
+	Remarks  []string // on all of them
 	Load     string
 }
 
@@ -79,6 +80,26 @@ func (c *choice) pick(st *state, plans []*found) {
 		for i, part := range r.Launch(e) {
 			c.Picked.Launches = append(c.Picked.Launches, launch{fmt.Sprintf("launch%d", i), part.What, strings.Join(part.Commands, "\n"), part.Config, part.Remarks})
 		}
+		c.Picked.shareRemarks()
+	}
+}
+
+// shareRemarks takes what is said of all launches out of each.
+func (p *picked) shareRemarks() {
+	shared := func(text string) bool {
+		return !slices.ContainsFunc(p.Launches, func(l launch) bool { return !slices.Contains(l.Remarks, text) })
+	}
+	if len(p.Launches) < 2 {
+		return
+	}
+	for _, text := range p.Launches[0].Remarks {
+		if shared(text) {
+			p.Remarks = append(p.Remarks, text)
+		}
+	}
+	for i := range p.Launches {
+		l := &p.Launches[i]
+		l.Remarks = slices.DeleteFunc(slices.Clone(l.Remarks), func(text string) bool { return slices.Contains(p.Remarks, text) })
 	}
 }
 

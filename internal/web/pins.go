@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"throughline"
 	"throughline/internal/result"
@@ -79,14 +80,18 @@ func asked(st *state) map[string]string {
 	return nil
 }
 
-// mark says which of the pins is the open row.
-func (c *choice) mark(_ *state, _ []*found, pins []pin) []pin {
-	for i := range pins {
-		for k := range c.Rows {
-			if c.Rows[k].Letter == pins[i].Letter && c.Picked != nil && c.Picked.Number == c.Rows[k].Number {
-				pins[i].On = true
+// mark says which of the pins is the open row, and gives those that are rows the figures of their
+// rows: of a plan all GPUs count, also those that stay free.
+func (c *choice) mark(pins []pin) {
+	for _, rows := range [][]row{c.Front, c.Rows} {
+		for k := range rows {
+			r := &rows[k]
+			at := strings.Index(letters, r.Letter)
+			if r.Letter == "" || at < 0 || at >= len(pins) || pins[at].record == nil {
+				continue
 			}
+			pins[at].On = pins[at].On || c.Picked != nil && c.Picked.Number == r.Number
+			pins[at].perGPU, pins[at].Value, pins[at].record = r.candidate.PerGPU(), r.PerGPU.Value, &r.candidate.Record
 		}
 	}
-	return pins
 }

@@ -25,6 +25,9 @@ func init() { ofPage = append(ofPage, betweenName, requestName) }
 // mostListed is how many requests of a part of a run are listed, and how many steps of one.
 const mostListed = 50
 
+// mostSimulated is how many requests a run may have whose requests are listed: they are all kept.
+const mostSimulated = 200_000
+
 // requestRow is a request for people.
 type requestRow struct {
 	ID                              int64
@@ -79,10 +82,19 @@ func (s *Server) requests(w http.ResponseWriter, r *http.Request) {
 			if err != nil {
 				return err
 			}
-			var all []simulate.Ended
 			o := sim.Options
-			o.Each = func(e *simulate.Ended) { all = append(all, *e) }
-			got, err := sim.Run(ctx, o)
+			within, cancel := context.WithCancel(ctx)
+			defer cancel()
+			var all []simulate.Ended
+			o.Each = func(e *simulate.Ended) {
+				if all = append(all, *e); len(all) > mostSimulated {
+					cancel()
+				}
+			}
+			got, err := sim.Run(within, o)
+			if len(all) > mostSimulated {
+				return fmt.Errorf("only runs of up to %s requests are listed one by one", number.Grouped(mostSimulated))
+			}
 			if err != nil {
 				return err
 			}

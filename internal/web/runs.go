@@ -1,10 +1,10 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"throughline/hardware"
 	"throughline/internal/files"
@@ -44,7 +44,7 @@ func (c *choice) beside(ctx context.Context, s *Server, st *state, plans []*foun
 		return nil
 	}
 	if _, ok := s.held()[name]; !ok {
-		c.Remarks = append(c.Remarks, fmt.Sprintf("the file %s is not here: upload it again", name))
+		c.Remarks = append(c.Remarks, notHere(name))
 		return nil
 	}
 	known := name
@@ -82,7 +82,19 @@ func seen(r *validate.Row, ttft, tpot float64) picture.Seen {
 }
 
 // measuredRuns predicts the runs of a file that are of a model on one of its systems.
-func measuredRuns(ctx context.Context, in *files.Door, name string, plans []*found) (out []*validate.Row, err error) {
+func measuredRuns(ctx context.Context, in *files.Door, name string, plans []*found) ([]*validate.Row, error) {
+	left := mostBeside
+	return predictedRuns(ctx, in, name, func(r question.Row) bool {
+		ours := left > 0 && ofPlans(r, plans)
+		if ours {
+			left--
+		}
+		return ours
+	})
+}
+
+// predictedRuns are the chosen runs of a file that have TTFT and TPOT, measured and predicted.
+func predictedRuns(ctx context.Context, in *files.Door, name string, only func(question.Row) bool) (out []*validate.Row, err error) {
 	f, err := runs.Open(in, name)
 	if err != nil {
 		return nil, err
@@ -90,14 +102,7 @@ func measuredRuns(ctx context.Context, in *files.Door, name string, plans []*fou
 	defer f.Close()
 	q := question.DefaultOf(question.Serving)
 	q.In = in
-	left := mostBeside
-	report, err := validate.Trial{Only: func(cells []string) bool {
-		ours := left > 0 && names(cells, plans)
-		if ours {
-			left--
-		}
-		return ours
-	}}.Serving(ctx, name, f, q)
+	report, err := validate.Trial{Only: only}.Serving(ctx, name, f, q)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +112,8 @@ func measuredRuns(ctx context.Context, in *files.Door, name string, plans []*fou
 		if at := slices.Index(report.Figures, "E2E"); at >= 0 && whole && r.Figures[1].Measured == 0 { // what a request takes after its first token
 			r.Figures[1].Measured = max(0, r.Figures[at].Measured-r.Figures[0].Measured) / float64(r.Output-1)
 		}
-		for _, f := range r.Figures[:min(2, len(r.Figures))] {
+		r.Figures = r.Figures[:min(2, len(r.Figures))]
+		for _, f := range r.Figures {
 			whole = whole && f.Measured > 0 && f.Predicted > 0
 		}
 		if whole {
@@ -117,17 +123,21 @@ func measuredRuns(ctx context.Context, in *files.Door, name string, plans []*fou
 	return out, nil
 }
 
-// names reports whether cells name the model and one of the systems.
-func names(cells []string, plans []*found) bool {
-	ofModel, ofSystem := false, false
-	for _, text := range cells {
-		text = strings.TrimSpace(text)
-		if name, ok := model.Catalogue.Name(text); ok {
-			ofModel = ofModel || name == plans[0].Loaded.Shape.Name
-		}
-		if name, ok := hardware.Catalogue.Name(text); ok {
-			ofSystem = ofSystem || slices.ContainsFunc(plans, func(f *found) bool { return f.Loaded.Decode.Name == name })
-		}
-	}
-	return ofModel && ofSystem
+// ofPlans reports whether a run is of the model and one of the systems of plans.
+func ofPlans(r question.Row, plans []*found) bool {
+	return modelOf(r) == plans[0].Loaded.Shape.Name && slices.ContainsFunc(plans, func(f *found) bool { return f.Loaded.Decode.Name == systemOf(r) })
+}
+
+// modelOf and systemOf are what a run says, by the built-in name where there is one.
+func modelOf(r question.Row) string  { return modelName(r.Get("model")) }
+func systemOf(r question.Row) string { return systemName(r.Get("system")) }
+
+func modelName(text string) string {
+	name, _ := model.Catalogue.Name(text)
+	return cmp.Or(name, text)
+}
+
+func systemName(text string) string {
+	name, _ := hardware.Catalogue.Name(text)
+	return cmp.Or(name, text)
 }

@@ -83,11 +83,27 @@ func (st *state) mapTakes() []link {
 	return []link{{"JSON", st.programs(st.words)}, {"CSV", st.take("map.csv")}, {"Parquet", st.take("map.parquet")}}
 }
 
+// mostFile is how large a file may be that is taken away: it is made in memory.
+const mostFile = 256 << 20
+
+// errLarge: a file has more.
+var errLarge = fmt.Errorf("the file has more than %d MiB; the command line writes it", mostFile>>20)
+
+// file is one in memory.
+type file struct{ bytes.Buffer }
+
+func (f *file) Write(p []byte) (int, error) {
+	if f.Len()+len(p) > mostFile {
+		return 0, errLarge
+	}
+	return f.Buffer.Write(p)
+}
+
 // written is a file of what a function writes.
 func written(kind string, write func(w io.Writer) error) (*taken, error) {
-	var b bytes.Buffer
-	err := write(&b)
-	return &taken{kind, b.Bytes()}, err
+	var f file
+	err := write(&f)
+	return &taken{kind, f.Bytes()}, err
 }
 
 // Types of files.

@@ -36,9 +36,9 @@ var templates *template.Template
 
 func init() {
 	templates = template.New("").Funcs(template.FuncMap{
-		"asset": asset, "upload": uploadForm, "Ms": partTable.Ms,
+		"asset": asset, "upload": uploadForm, "told": told, "Ms": partTable.Ms,
 		"T":     func(p interface{ T(word string) string }, word string) string { return p.T(word) },
-		"Inner": (*page).Inner, "WordList": (*page).WordList, "Models": (*page).Models, "Systems": (*page).Systems,
+		"Inner": (*page).Inner, "WordList": (*page).WordList, "ProblemCount": (*page).ProblemCount, "Models": (*page).Models, "Systems": (*page).Systems,
 	})
 	names, err := fs.Glob(sources, "views/*.html")
 	for _, name := range names {
@@ -54,7 +54,7 @@ func init() {
 }
 
 // aMethod matches a method of a view and what it is called of.
-var aMethod = regexp.MustCompile(`\$?\.(T|Inner|WordList|Models|Systems)\b|\$t\.Ms\b`)
+var aMethod = regexp.MustCompile(`\$?\.(T|Inner|WordList|ProblemCount|Models|Systems)\b|\$t\.Ms\b`)
 
 // asFunction writes $.T as T $.
 func asFunction(call string) string {
@@ -257,6 +257,14 @@ type navigation struct {
 // T is a word of the page in its language.
 func (p *page) T(word string) string { return p.language.say(word) }
 
+// ProblemCount says how many problems there are.
+func (p *page) ProblemCount() string {
+	if len(p.Problems) == 1 {
+		return p.T("1 problem")
+	}
+	return fmt.Sprintf("%d %s", len(p.Problems), p.T("problems"))
+}
+
 // Inner is the content of a view, by its own template.
 func (p *page) Inner() (template.HTML, error) {
 	if p.Content == nil {
@@ -291,14 +299,18 @@ func (st *state) leadsTo(v *view) string {
 	switch {
 	case v == st.view:
 		return st.address()
-	case v == choosing && asked != "":
+	case v.of == st.view.of:
+	case v.of == question.Plan && asked != "":
 		words = decoded(asked)
-	case v == choosing:
+	case v.of == question.Plan:
 		words = without(words, "gpus")
-	case st.view == choosing:
+	case st.view.of == question.Plan:
 		return st.to(v, without(words, "gpus", "engine", "overlap", "redundant", "ttft", "tpot", "system"), map[string]string{askedName: encode(choosing.query(st.words))}, st.pins)
 	}
-	if asked != "" && v != choosing {
+	if v == loading { // whose clients send at a rate
+		words = without(words, "batch", "concurrency")
+	}
+	if asked != "" && v.of != question.Plan {
 		shown[askedName] = asked
 	}
 	return st.to(v, words, shown, st.pins)

@@ -139,18 +139,34 @@ function requests(figure) {
   if (q.get("between")) show();
 }
 
-// cells leads from a map that is an image to what was clicked.
+// cells leads from a map that is an image to what was clicked, or chosen with the arrow keys.
 function cells(figure) {
+  const columns = figure.dataset.columns.split("|"), rows = figure.dataset.rows.split("|");
+  const image = () => [...figure.querySelectorAll("image")].find(i => i.getBoundingClientRect().width > 0);
+  const open = (column, row) => location.assign(`${figure.dataset.cells}&column=${column}&row=${row}`);
   figure.addEventListener("click", e => {
-    const image = [...figure.querySelectorAll("image")].find(i => i.getBoundingClientRect().width > 0), at = image?.getBoundingClientRect();
+    const at = image()?.getBoundingClientRect();
     if (!at || e.clientX < at.left || e.clientX >= at.right || e.clientY < at.top || e.clientY >= at.bottom) return;
-    const size = new Image();
-    size.onload = () => {
-      const column = Math.floor((e.clientX - at.left) / at.width * size.naturalWidth), row = Math.floor((e.clientY - at.top) / at.height * size.naturalHeight);
-      location.assign(`${figure.dataset.cells}&column=${column}&row=${row}`);
-    };
-    size.src = image.getAttribute("href");
+    open(Math.floor((e.clientX - at.left) / at.width * columns.length), Math.floor((e.clientY - at.top) / at.height * rows.length));
   });
+  const cursor = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+  for (const [name, text] of Object.entries({ class: "cursor", tabindex: "0", role: "button", "aria-label": figure.dataset.says })) cursor.setAttribute(name, text);
+  let x = 0, y = 0;
+  const place = () => {
+    const of = name => +image().getAttribute(name), w = of("width") / columns.length, h = of("height") / rows.length;
+    for (const [name, v] of Object.entries({ x: of("x") + x * w, y: of("y") + y * h, width: w, height: h })) cursor.setAttribute(name, v.toFixed(2));
+  };
+  cursor.addEventListener("keydown", e => {
+    const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[e.key] ?? [0, 0], by = e.shiftKey ? 10 : 1;
+    if (e.key === "Enter") open(x, y);
+    if (!dx && !dy) return;
+    e.preventDefault();
+    x = Math.max(0, Math.min(columns.length - 1, x + by * dx)); y = Math.max(0, Math.min(rows.length - 1, y + by * dy));
+    place();
+    say(`${columns[x]}, ${rows[y]}`);
+  });
+  place();
+  figure.querySelector("svg").append(cursor);
 }
 
 // limit lets the line of a limit be dragged: what is forbidden follows at once, and so do the rows that still hold; the
