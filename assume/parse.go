@@ -13,7 +13,6 @@ import (
 
 var presets = []Assumptions{Reference, Physical}
 
-// Presets are the names of the presets.
 func Presets() []string {
 	var out []string
 	for _, p := range presets {
@@ -100,7 +99,6 @@ func Names() []string {
 // Described is one assumption with its value.
 type Described struct{ Name, Value, Doc string }
 
-// Describe lists the assumptions with their values.
 func (a *Assumptions) Describe() []Described {
 	var out []Described
 	v := reflect.ValueOf(a).Elem()

@@ -18,7 +18,6 @@ type Net struct {
 	bytesPerGB float64
 }
 
-// NewNet prepares the networks of a system.
 func NewNet(s *hardware.System, bytesPerGB float64) Net { return Net{s.Networks, bytesPerGB} }
 
 // Flat reports whether no efficiency depends on message size, so that a route serves every size.

@@ -84,7 +84,6 @@ func LibraryNames() []string {
 	return out
 }
 
-// FindLibrary finds a library by name.
 func FindLibrary(name string) (*Library, bool) {
 	l, ok := libraries[strings.ToLower(name)]
 	return l, ok

@@ -200,7 +200,6 @@ func (p *Pricer) reads(s *hardware.System, perByte float64) {
 	}
 }
 
-// Price prices one operator.
 func (p *Pricer) Price(o *op.Op) Cost {
 	compute, memory := p.steppedSides(o)
 	if o.Class == op.Comm {

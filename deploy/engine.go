@@ -134,7 +134,6 @@ func (s *Scheduling) Drafting(drafts int) *Scheduling {
 	return &out
 }
 
-// Host is the host time of a step with this many sequences.
 func (s *Scheduling) Host(sequences float64) float64 {
 	return s.StepSeconds + sequences*s.SequenceSeconds
 }

@@ -19,7 +19,6 @@ type Formats struct {
 	Dispatch, Combine                                    string // of tokens sent to experts and back
 }
 
-// Stored describes the weights of a deployment.
 type Stored struct {
 	Format    string `json:"format"`           // "fp8_block", "mxfp4 experts, rest bf16"
 	Published bool   `json:"published"`        // as the model is published
@@ -137,7 +136,6 @@ func wrong(setting, message string) error {
 	return &document.Error{Problems: []document.Problem{{Path: setting, Message: message}}}
 }
 
-// weights are the formats of the modules.
 func (r *resolver) weights(requested string, m *model.Model) (out [model.ModuleCount]*number.Format, stored Stored) {
 	for module := range model.ModuleCount {
 		out[module] = m.Formats.Of(module)

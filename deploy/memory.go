@@ -164,7 +164,6 @@ type division struct {
 	all, free, weights, working float64
 }
 
-// divide is the division of a processor of a pool.
 func (d *Deployment) divide(pool *Pool, m *estimate.Memory) division {
 	rule, gib := &d.Engine.Memory, pool.System.Memory.GiB
 	taken := d.Assume.ReserveGiB + rule.TakenGiB

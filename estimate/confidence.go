@@ -67,7 +67,6 @@ type Causes [CauseCount]bool
 // logarithm. Causes are independent, so that their squares add up.
 type Width [CauseCount]float64
 
-// MarshalJSON writes the causes that count by name.
 func (w Width) MarshalJSON() ([]byte, error) {
 	named := map[string]float64{}
 	for c, v := range w {
@@ -78,7 +77,6 @@ func (w Width) MarshalJSON() ([]byte, error) {
 	return json.Marshal(named)
 }
 
-// UnmarshalJSON reads them.
 func (w *Width) UnmarshalJSON(src []byte) error {
 	var named map[string]float64
 	err := json.Unmarshal(src, &named)

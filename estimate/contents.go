@@ -52,7 +52,6 @@ var besides = [...]beside{
 	{schedule.CachePart, "KV cache handover", "pipeline", "", func(*Estimate) float64 { return 0 }, (*Shares).communication},
 }
 
-// Contents is what a step consists of under a plan.
 func (e *Evaluator) Contents(p *plan.Plan) *Contents {
 	c := &Contents{at: map[place]int{}}
 	var r schedule.Recorder

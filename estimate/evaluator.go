@@ -203,7 +203,6 @@ func (e *Evaluator) at(clock float64, p *plan.Plan, s *op.Step, complete bool, r
 	return e.rules.Step(&e.work, rec)
 }
 
-// Add adds sequences to a step.
 func (e *Evaluator) Add(s *op.Step, g op.Group) { e.lowerer.Add(s, &g) }
 
 // MemoryOf is what a processor must hold under a plan.

@@ -27,7 +27,6 @@ type Summary struct {
 	Engines         map[string]*Engine
 }
 
-// Sum adds up operators.
 func Sum(ops []Operator) *Summary {
 	s := &Summary{Engines: map[string]*Engine{Cube: {}, Vector: {}, Comm: {}}}
 	for i := range ops {
@@ -58,5 +57,4 @@ func Sum(ops []Operator) *Summary {
 	return s
 }
 
-// Step is the time of the step.
 func (s *Summary) Step() float64 { return s.Compute + s.Memory + s.Comm + s.Static + s.Waiting }

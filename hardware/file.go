@@ -154,7 +154,6 @@ var collectiveKeys = [CollectiveCount]string{"p2p", "reduce_scatter", "all_gathe
 // Key is the name of the pattern in a file.
 func (c Collective) Key() string { return collectiveKeys[c] }
 
-// defaults are the values of optional keys.
 func defaults() File {
 	return File{
 		Mode: "roofline", ProcsPerNPU: 1,
@@ -175,7 +174,6 @@ func Read(name string, src []byte) (*System, *document.File) {
 	return s, doc
 }
 
-// Schema is the JSON Schema of the system format.
 func Schema() ([]byte, error) {
 	f := defaults()
 	return document.Schema("Throughline system", "system.schema.json", &f)

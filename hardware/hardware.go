@@ -107,7 +107,6 @@ type VectorEngine struct {
 	Efficiency  SizeTable // by operator size in units of 1e9 flops
 }
 
-// Memory is the device memory.
 type Memory struct {
 	GiB         float64
 	GBps        float64
@@ -128,7 +127,6 @@ type NewMemory struct {
 // PhaseFactor is a factor on memory efficiency that differs between the phases.
 type PhaseFactor struct{ Decode, Prefill float64 }
 
-// In is the factor of one of the phases.
 func (f PhaseFactor) In(prefill bool) float64 {
 	if prefill {
 		return f.Prefill

@@ -18,7 +18,6 @@ type Parameter struct {
 	set func(*System, float64)
 }
 
-// Of is the value in a system.
 func (p *Parameter) Of(s *System) float64 { return p.get(s) }
 
 // With is a copy of a system with another value.

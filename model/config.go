@@ -12,7 +12,6 @@ import (
 // raw is a value that is decoded later.
 type raw struct{ document.Value }
 
-// DecodeDocument keeps the value.
 func (r *raw) DecodeDocument(v document.Value) { r.Value = v }
 
 // object is an object of the file, with the keys that were read.

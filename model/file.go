@@ -113,7 +113,6 @@ type mixFile struct {
 	attentionFile
 }
 
-// defaults of optional keys.
 func defaults() File {
 	return File{MLP: "gated", CapacityFactor: 1, FFNDimMultiplier: 1, MultipleOf: 1, UseFlashAttn: true}
 }
@@ -371,7 +370,6 @@ func checkExperts(doc *document.File, f *File) {
 	}
 }
 
-// Schema is the JSON Schema of the model format.
 func Schema() ([]byte, error) {
 	f := defaults()
 	return document.Schema("Throughline model", "model.schema.json", &f)

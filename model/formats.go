@@ -30,7 +30,6 @@ type Formats struct {
 	Cache   string // empty: unknown
 }
 
-// Of is the format of a module.
 func (f *Formats) Of(m Module) *number.Format {
 	format, ok := number.Find(cmp.Or(f.Weights[m], number.Half))
 	if !ok {

@@ -190,7 +190,6 @@ func textOf(v raw) string {
 	return s
 }
 
-// textsOf are the strings of a list.
 func textsOf(v raw) (out []string) {
 	if v.Value == (document.Value{}) || v.Kind() != document.List {
 		return nil

@@ -111,7 +111,6 @@ func Find(name string) (*Format, bool) {
 	return nil, false
 }
 
-// Names are the names of all formats.
 func Names() []string {
 	var out []string
 	for i := range Formats {

@@ -225,7 +225,6 @@ type Info struct {
 	Normed bool
 }
 
-// Info returns what is fixed for the kind.
 func (k Kind) Info() Info { return kinds[k] }
 
 // Traffic is what a communication operator is for.
@@ -233,7 +232,6 @@ func (k Kind) Traffic() Traffic { return kinds[k].Traffic % TrafficCount }
 
 func (k Kind) String() string { return kinds[k].Name }
 
-// KindOf finds a kind by its name.
 func KindOf(name string) (Kind, bool) {
 	for k := range kinds {
 		if kinds[k].Name == name {

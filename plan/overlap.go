@@ -32,7 +32,6 @@ func (o Overlap) Batches() float64 {
 	return 1
 }
 
-// OverlapNames are the names of all overlaps.
 func OverlapNames() []string {
 	var out []string
 	for _, o := range overlaps {

@@ -54,7 +54,6 @@ func (l Split) Context() int { return max(1, l.CP) }
 // Replica is the number of processors that hold one copy of the model's attention.
 func (l Split) Replica() int { return l.PP * l.TP * l.Context() }
 
-// Procs is the number of processors of the split.
 func (l Split) Procs() int { return l.DP * l.Replica() }
 
 func (l Split) String() string {
@@ -69,7 +68,6 @@ func (l Split) String() string {
 // stage: DP copies of the experts, each spread over EP groups whose experts are cut into TP slices.
 type ExpertSplit struct{ EP, TP, DP int }
 
-// Procs is the number of processors of the split.
 func (l ExpertSplit) Procs() int { return l.EP * l.TP * l.DP }
 
 func (l ExpertSplit) String() string { return fmt.Sprintf("ep%d·etp%d·edp%d", l.EP, l.TP, l.DP) }
@@ -222,7 +220,6 @@ func (p *Precision) Unpacked() bool {
 	return false
 }
 
-// Of is the format of a module.
 func (p *Precision) Of(m model.Module) Product {
 	if f := p.Modules[m]; f.Weight > 0 {
 		return f

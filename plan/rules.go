@@ -112,7 +112,6 @@ func notDivided(what string, part, number int, of, name string) Miss {
 	}
 }
 
-// ValidSplit reports whether a split suits the model.
 func ValidSplit(m *model.Model, l Split) bool {
 	for i := range splitRules {
 		if !splitRules[i].holds(m, l) {
@@ -183,7 +182,6 @@ func (p *Plan) ExpertMisses(m *model.Model) []Miss {
 	return out
 }
 
-// Whys are the reasons of misses.
 func Whys(misses []Miss) []string {
 	var out []string
 	for _, m := range misses {

@@ -20,7 +20,6 @@ type Rules struct {
 	levels  []int   // sizes of the network levels, in processors
 }
 
-// NewRules are those of a system.
 func NewRules(s *hardware.System) Rules {
 	var r Rules
 	r.On(s)

@@ -32,7 +32,6 @@ func (t *Totals) Exposed() float64 {
 	return sum
 }
 
-// Time of the block.
 func (t *Totals) Time() float64 {
 	sum := t.Exposed()
 	for c := range t.Bound {

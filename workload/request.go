@@ -70,7 +70,6 @@ type List struct {
 	next     int
 }
 
-// Next is the next of the list.
 func (l *List) Next() (Request, bool, error) {
 	if l.next == len(l.Requests) {
 		return Request{}, false, nil

@@ -121,7 +121,6 @@ of the figures that it moves, with and without it, by source of the runs.`,
 	return cmd
 }
 
-// imported are tables by the names of their files.
 func imported(ctx context.Context, names []string) (out []*lab.Table, err error) {
 	for _, name := range names {
 		t, err := lab.Import(ctx, name)
@@ -133,7 +132,6 @@ func imported(ctx context.Context, names []string) (out []*lab.Table, err error)
 	return out, nil
 }
 
-// ruleColumns are what a number is worth to a source.
 var ruleColumns = []table.Column[*lab.RuleRow]{
 	{Title: "number", Once: true, Value: func(r *lab.RuleRow) any { return r.Rule }},
 	{Title: "runs of", Value: func(r *lab.RuleRow) any { return r.Source }},
@@ -142,7 +140,6 @@ var ruleColumns = []table.Column[*lab.RuleRow]{
 	{Title: "without", Kind: table.Number, Format: "%.1f%%", Value: func(r *lab.RuleRow) any { return r.Without }},
 }
 
-// keptColumns are how the targets are kept.
 var keptColumns = func() (out []table.Column[*lab.Kept]) {
 	for i, title := range lab.KeptColumns {
 		out = append(out, table.Column[*lab.Kept]{Title: title, Left: true, Cell: func(k *lab.Kept) string { return k.Cells()[i] }})

@@ -21,7 +21,6 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run runs a command of the laboratory and returns its exit code.
 func run(args []string, out, errs io.Writer) int {
 	root := &cobra.Command{
 		Use:           "lab",

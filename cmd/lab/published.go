@@ -60,7 +60,6 @@ and reason; what these columns cannot say is unpredictable there.`,
 	return cmd
 }
 
-// publishedOptions are how published figures are shown.
 type publishedOptions struct {
 	worst        int
 	markdown     bool
@@ -100,7 +99,6 @@ func (o *publishedOptions) text(t *published.Table) string {
 	return b.String()
 }
 
-// files writes those that are asked for.
 func (o *publishedOptions) files(ctx context.Context, t *published.Table) error {
 	var files []report.File
 	if o.out != "" {

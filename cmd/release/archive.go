@@ -18,7 +18,6 @@ import (
 	"time"
 )
 
-// entry is a file of an archive.
 type entry struct {
 	name string
 	mode fs.FileMode

@@ -28,7 +28,6 @@ var targets = []target{
 func (t target) String() string { return t.os + "/" + t.arch }
 func (t target) dashed() string { return t.os + "-" + t.arch }
 
-// program is the name of the program there.
 func (t target) program() string {
 	if t.os == "windows" {
 		return "throughline.exe"

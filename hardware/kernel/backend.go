@@ -27,7 +27,6 @@ type Backends string
 // IfMeasured marks software that is not requested, but used where it was measured.
 const IfMeasured = "?"
 
-// Names are the kernels' names.
 func (a Backends) Names() []string {
 	return strings.Split(strings.TrimPrefix(string(a), IfMeasured), "|")
 }

@@ -39,7 +39,6 @@ func (c *CollectiveModel) Work() Work { return Work{2: c.Share} }
 // Point of a message on the surface.
 func (c *CollectiveModel) Point(s *Shape) Point { return Point{float64(s.Group), s.Moved, 1} }
 
-// Check says what is wrong with the model.
 func (c *CollectiveModel) Check() error {
 	_, err := c.prepare()
 	return err

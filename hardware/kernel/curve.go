@@ -30,7 +30,6 @@ func (c *Curve) Point(s *Shape) Point {
 // Numbers is how many of them were fitted.
 func (c *Curve) Numbers() int { return len(c.Memory.Slowdown) + 1 }
 
-// Check says what is wrong with the model.
 func (c *Curve) Check() error {
 	_, err := c.prepare()
 	return err

@@ -64,7 +64,6 @@ func (d *DecodeAttention) Points(s *Shape) (compute, memory Point, queries float
 	return Point{context, y, h.TokenFlops()}, Point{context, y, s.Moved / (y * s.N)}, d.Query * s.Count * h.Query * (h.Key + h.Value)
 }
 
-// Check says what is wrong with the model.
 func (d *DecodeAttention) Check() error {
 	_, err := d.prepare()
 	return errors.Join(err, sizes(d.Query, d.Tile))

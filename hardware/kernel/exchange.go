@@ -168,7 +168,6 @@ func (e *ExchangeModel) Numbers() (n int) {
 	return n
 }
 
-// Check says what is wrong with the model.
 func (e *ExchangeModel) Check() error {
 	_, err := e.prepare()
 	return err

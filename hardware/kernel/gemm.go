@@ -54,7 +54,6 @@ func (g *GemmModel) Work() (flops, bytes Work) {
 	return Work{7: 2}, Work{3: g.Output, 5: g.Input, 6: g.Weight}
 }
 
-// Check says what is wrong with the model.
 func (g *GemmModel) Check() error {
 	_, err := g.prepare(&Types{})
 	return errors.Join(err, sizes(g.Weight, g.Input, g.Output, g.Tile))

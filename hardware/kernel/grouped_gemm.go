@@ -35,7 +35,6 @@ func (g *GroupedModel) Point(experts, m, n, k float64) (at Point, inputs float64
 	return Point{m, experts * n, k}, g.Input * experts * m * k
 }
 
-// Check says what is wrong with the model.
 func (g *GroupedModel) Check() error {
 	_, err := g.prepare(&Types{})
 	return errors.Join(err, sizes(g.Weight, g.Input, g.Output))

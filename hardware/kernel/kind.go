@@ -35,5 +35,4 @@ var kindOf = func() (out [slotPlaces]Kind) {
 	return out
 }()
 
-// Kind is that of a kernel.
 func (s Slot) Kind() Kind { return kindOf[s%slotPlaces] }

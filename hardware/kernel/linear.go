@@ -78,7 +78,6 @@ func (l *LinearAttention) Bytes(batch, tokens float64, h Heads) float64 {
 	return l.Element*batch*tokens*2*(h.KV*h.Key+h.Query*h.Value) + l.State*batch*2*h.Query*h.Key*h.Value
 }
 
-// Points of attention on the two surfaces.
 func (l *LinearAttention) Points(s *Shape, prefill bool) (compute, memory Point) {
 	h := Heads{Query: float64(s.Heads), KV: float64(s.KVHeads), Key: s.K, Value: s.N}
 	tokens := s.M / s.Count
@@ -86,7 +85,6 @@ func (l *LinearAttention) Points(s *Shape, prefill bool) (compute, memory Point)
 	return Point{max(tokens, l.Tile), s.Count * h.Query, flops}, Point{l.Bytes(s.Count, tokens, h), 1, 1}
 }
 
-// Check says what is wrong with the model.
 func (l *LinearAttention) Check() error {
 	_, err := l.prepare(false)
 	return errors.Join(err, sizes(l.Element, l.State, l.Tile))

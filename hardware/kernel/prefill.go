@@ -61,7 +61,6 @@ func (p *PrefillAttention) Bytes(batch, tokens, past float64, h Heads) (queries,
 // Pairs is how many tokens the new ones attend to: each to the past and half of the new ones.
 func Pairs(tokens, past float64) float64 { return tokens * (past + tokens/2) }
 
-// Points of attention on the two surfaces.
 func (p *PrefillAttention) Points(s *Shape) (compute, memory Point) {
 	h := Heads{Query: float64(s.Heads), KV: float64(s.KVHeads), Key: s.K, Value: float64(s.Value)}
 	batch, tokens := s.Count, s.M/s.Count
@@ -77,7 +76,6 @@ func (p *PrefillAttention) Points(s *Shape) (compute, memory Point) {
 	return Point{Pairs(max(tokens, p.Tile), past), batch * h.Query, (h.Key + h.Value) / 2}, Point{x, y, 1}
 }
 
-// Check says what is wrong with the model.
 func (p *PrefillAttention) Check() error {
 	_, err := p.prepare()
 	return errors.Join(err, sizes(p.Element, p.Tile))

@@ -120,7 +120,6 @@ var sections = func() (out []*section) {
 	return out
 }()
 
-// Slots are the kernels of the table.
 func Slots() []Slot {
 	var out []Slot
 	for s := None + 1; s < SlotCount; s++ {

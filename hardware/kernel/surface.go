@@ -33,7 +33,6 @@ func Flat(slowdown float64) Surface {
 	return Surface{Axes: [][]float64{{1}}, Slowdown: []float64{slowdown}}
 }
 
-// Validate says what is wrong with the surface.
 func (s *Surface) Validate() error {
 	if len(s.Axes) < 1 || len(s.Axes) > 3 {
 		return fmt.Errorf("a surface has one to three axes, not %d", len(s.Axes))

@@ -77,7 +77,6 @@ type Options struct {
 	rough      bool       // results only start another search: they are those of the closed form
 }
 
-// OptionsOf returns the options that a question sets.
 func OptionsOf(l *question.Loaded, engines []*engine.Engine) Options {
 	return Options{
 		Search: l.Search, GPUsPerNode: l.GPUsPerNode, Engines: engines,

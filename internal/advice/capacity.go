@@ -385,14 +385,12 @@ func (a *adviser) parallel(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// phase tells what begins.
 func (a *adviser) phase(name string) {
 	if a.o.Phase != nil {
 		a.o.Phase(name)
 	}
 }
 
-// progress reports progress.
 func (a *adviser) progress(parts, done int) {
 	if a.o.Progress != nil {
 		a.o.Progress(parts, done)

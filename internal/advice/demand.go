@@ -48,7 +48,6 @@ func NewDemand(l *question.Loaded) (*Demand, error) {
 	return d, trace.Keep()
 }
 
-// String describes the arrivals.
 func (d *Demand) String() string {
 	if d.traffic.Trace != nil {
 		return "arrivals, lengths and prefixes of " + d.traffic.Trace.Name

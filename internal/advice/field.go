@@ -155,7 +155,6 @@ func (f *field) group() {
 // density bounds the requests per second that a processor of a prefill pool prefills.
 func (o *option) density() float64 { return o.rates[0] / float64(o.curve.Procs) }
 
-// instances lists the instance sizes of a pool.
 func (f *field) instances(pool int) []int {
 	switch {
 	case f.pools != nil:
@@ -198,7 +197,6 @@ func (f *field) options(role deploy.Role, sizes []int) ([]*option, error) {
 	return out, nil
 }
 
-// recordUnfit records a pool that does not fit.
 func (f *field) recordUnfit(o *option) {
 	m := &f.memory[o.pool.Role]
 	if m.Note(&o.pool.Plan, o.index, o.held, o.over); m.Nearest == o.pool.Plan {
@@ -206,7 +204,6 @@ func (f *field) recordUnfit(o *option) {
 	}
 }
 
-// minTTFT bounds TTFT from below.
 func (c *contender) minTTFT(f *field) float64 {
 	rules := &f.templates[c.decode.engine].Engine
 	if c.prefill == nil {
@@ -215,7 +212,6 @@ func (c *contender) minTTFT(f *field) float64 {
 	return rules.Entry(f.lengths.Input, true) + c.prefill.curve.Own + rules.HandoverSeconds
 }
 
-// maxRate bounds the request rate under a limit on TPOT.
 func (c *contender) maxRate(f *field, limit int) float64 {
 	first := c.minTTFT(f)
 	switch {

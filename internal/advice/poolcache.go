@@ -101,7 +101,6 @@ func ladder(requested *float64) []float64 {
 	return append(out, last)
 }
 
-// tpotLimit returns the requested limit on TPOT.
 func (s *poolCache) tpotLimit() float64 { return s.limits[len(s.limits)-1] }
 
 func (s *poolCache) problem(role deploy.Role) *search.Problem {

@@ -40,7 +40,6 @@ func (c *Candidate) Engine() *engine.Engine {
 	return nil
 }
 
-// Launch returns how to start a candidate with an engine.
 func (c *Candidate) Launch(e *engine.Engine) []Part {
 	d := &c.Deployment
 	var parts []Part
@@ -69,7 +68,6 @@ func (a *Advice) Versus() (aggregated, disaggregated *Candidate, ratio float64) 
 	return aggregated, disaggregated, disaggregated.PerGPU() / aggregated.PerGPU()
 }
 
-// Best returns the best of a mode.
 func (a *Advice) Best(mode Mode) *Candidate {
 	for i := range a.Ranked {
 		if a.Ranked[i].Mode == string(mode) {

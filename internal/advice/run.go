@@ -135,7 +135,6 @@ func formats(p *plan.Precision) deploy.Formats {
 	return out
 }
 
-// formatOf returns the format of a number type.
 func formatOf(numberType string) string {
 	for i := range number.Formats {
 		if f := &number.Formats[i]; len(f.Types) > 0 && f.Types[0] == numberType {

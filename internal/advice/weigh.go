@@ -473,7 +473,6 @@ func (f *field) predict(w *worker, c *contender, s span) (out []weighed) {
 	return f.fewest(w, out)
 }
 
-// predictGiven predicts the given batches.
 func (f *field) predictGiven(w *worker, c *contender) (out []weighed) {
 	for _, b := range f.batches {
 		if b.Size > c.decode.curve.Largest {

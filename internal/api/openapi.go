@@ -32,7 +32,6 @@ func parameter(name, description string) Object {
 	return Object{"name": name, "in": "query", "required": true, "description": description, "schema": Object{"type": "string"}}
 }
 
-// Endpoints are all of them.
 var Endpoints = []Endpoint{
 	{Name: "plan", Of: question.Plan, Summary: "What to launch: ranked deployments, and the frontier", streams: true,
 		answer: object("the keys of throughline plan as JSON")},

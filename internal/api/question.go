@@ -14,7 +14,6 @@ import (
 	"throughline/internal/question"
 )
 
-// Object is one in JSON.
 type Object = map[string]any
 
 // mostExamples of values are shown; catalogues have more.
@@ -158,7 +157,6 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// Problems are all of an error, one by one.
 func Problems(err error) []Problem {
 	var all *document.Error
 	if !errors.As(err, &all) {

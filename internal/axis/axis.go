@@ -151,7 +151,6 @@ func (a *Axis) step(text, how string) error {
 	return nil
 }
 
-// Len is the number of values.
 func (a *Axis) Len() int {
 	if a.Texts != nil {
 		return len(a.Texts)
@@ -159,7 +158,6 @@ func (a *Axis) Len() int {
 	return a.Count
 }
 
-// IsNumeric reports whether the values are numbers.
 func (a *Axis) IsNumeric() bool { return a.Texts == nil || a.Numbers != nil }
 
 // At is a value; NaN for a word.

@@ -16,7 +16,6 @@ import (
 	"throughline/workload"
 )
 
-// Options of a run.
 type Options struct {
 	workload.Terms // the concurrency limit is enforced here: a request may be held for a free client
 	workload.Protocol
@@ -91,7 +90,6 @@ func New(ctx context.Context, o *Options) (*Bench, error) {
 	return b, nil
 }
 
-// Close closes the connections.
 func (b *Bench) Close() { b.client.close() }
 
 // source is the requests at a rate, multiplied in number by times.

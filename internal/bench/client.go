@@ -339,7 +339,6 @@ func (a *answer) mostText() int {
 	return min(mostAnswer, a.most*longestToken)
 }
 
-// take adds a chunk.
 func (c *client) take(a *answer, k *chunk, at time.Time) *Failure {
 	if f := a.beyond(k); f != nil {
 		return f

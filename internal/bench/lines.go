@@ -84,7 +84,6 @@ func (l *lines) first(line []byte) []byte {
 	return line
 }
 
-// fill reads more.
 func (l *lines) fill() error {
 	if l.from > 0 {
 		copy(l.buf, l.buf[l.from:l.to])

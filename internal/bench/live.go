@@ -46,7 +46,6 @@ type Glance struct {
 	firsts, firstNanos, gaps, gapsNs int64
 }
 
-// Snapshot is the current progress.
 func (l *Live) Snapshot() Glance {
 	return Glance{time.Now(), l.done.Load(), l.failed.Load(), l.firsts.Load(), l.firstNanos.Load(), l.gaps.Load(), l.gapNanos.Load()}
 }

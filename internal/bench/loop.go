@@ -13,7 +13,6 @@ import (
 	"throughline/workload"
 )
 
-// job is a request to send.
 type job struct {
 	workload.Request
 	turn    int
@@ -220,7 +219,6 @@ func (r *runner) until(ctx context.Context, at float64) bool {
 	return ctx.Err() == nil
 }
 
-// acquire waits for a free client.
 func (r *runner) acquire(ctx context.Context) bool {
 	select {
 	case r.slots <- struct{}{}:
@@ -230,7 +228,6 @@ func (r *runner) acquire(ctx context.Context) bool {
 	}
 }
 
-// arrived records a request that is due.
 func (r *runner) arrived(j *job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -310,7 +307,6 @@ func (r *runner) send(ctx context.Context, j *job) *Done {
 	return d
 }
 
-// describe records an answer.
 func (r *runner) describe(d *Done, a *answer, j *job) {
 	d.Finish = time.Since(r.start).Seconds()
 	d.Gaps, d.Chunks, d.Cached, d.Text = a.gaps, a.chunks, a.cached, r.o.Secrets.Redact(a.answered())

@@ -102,13 +102,11 @@ func (p *prompts) text(parts []segment) string {
 	return b.String()
 }
 
-// quoted is a JSON string.
 func quoted(text string) []byte {
 	out, _ := json.Marshal(text) // a string can always be written
 	return out
 }
 
-// chatTurn is one turn of a conversation.
 type chatTurn struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`

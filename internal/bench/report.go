@@ -12,7 +12,6 @@ import (
 	"throughline/serving/simulate"
 )
 
-// Report of a measured run.
 type Report struct {
 	Seen        simulate.Seen
 	Failed      int64
@@ -45,7 +44,6 @@ type Report struct {
 	present  []int64  // change of the concurrency by second
 }
 
-// Failures of one kind.
 type Failures struct {
 	Count   int64
 	Example string
@@ -261,7 +259,6 @@ const mostFailed = 0.01
 // TooManyFailed reports whether the measurement covers too few of the requests.
 func (r *Report) TooManyFailed() bool { return float64(r.Failed) > mostFailed*float64(r.sent) }
 
-// Sent is the number of requests sent.
 func (r *Report) Sent() int64 { return r.sent }
 
 // Own says how late this program itself was.

@@ -26,7 +26,6 @@ func RowsTo(name string, w io.Writer) *Rows {
 	return &Rows{out: table.NewWriter(w, table.CSV, rowColumns)}
 }
 
-// Add writes a request.
 func (r *Rows) Add(d *Done) { r.err = cmp.Or(r.err, r.out.Add(d)) }
 
 // Flush writes what is buffered, and returns the first failure.

@@ -81,7 +81,6 @@ func thin(data []sample, limit int) []sample {
 // limit of the samples of one fit.
 const limit = 9000
 
-// bytesOf is the size of an element.
 func bytesOf(numberType string) float64 {
 	if b := hardware.TypeBytes(numberType); b > 0 {
 		return b

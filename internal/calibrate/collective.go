@@ -31,7 +31,6 @@ const leastShare = 0.5
 // Of collectiveSettings every table chooses the one with the least error on held-out shapes.
 var collectiveSettings = []setting{{1, 0.0003, 0.1}, {1, 0.001, 0.03}, {1, 0.0003, 0.01}}
 
-// Collective fits one communication pattern.
 func Collective(rows []measurement.Row, bandwidth float64) (*kernel.CollectiveModel, Validation) {
 	c := &kernel.CollectiveModel{Share: leastShare}
 	var data []sample

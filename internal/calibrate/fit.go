@@ -56,7 +56,6 @@ type setting struct {
 	bend   float64 // weight of its curvature
 }
 
-// solution is the fitted numbers.
 type solution struct {
 	latency         float64
 	compute, memory kernel.Surface
@@ -116,7 +115,6 @@ type descent struct {
 	scale   float64 // samples for each unknown
 }
 
-// descent starts a fit.
 func (f *form) descent(data []sample) *descent {
 	d := &descent{form: f, out: solution{
 		norm: f.norm, compute: surface(f.compute.axes), memory: surface(f.memory.axes),
@@ -437,7 +435,6 @@ func Digits(v float64) float64 {
 	return math.Round(v*p) / p
 }
 
-// predict is the time that the solution gives.
 func (f *form) predict(s *solution, d *sample) float64 {
 	sum := func(sf *kernel.Surface, w *kernel.Work, at *kernel.Point) float64 {
 		var nodes [8]int

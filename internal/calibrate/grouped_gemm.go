@@ -17,7 +17,6 @@ func groupedShape(r *measurement.Row) kernel.Shape {
 // surfaces.
 var groupedSettings = []setting{{4, 0.03, 0.03}, {4, 0.3, 0.1}}
 
-// GroupedGemm fits products of experts.
 func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedModel, Validation) {
 	g := &kernel.GroupedModel{Output: 2}
 	var data []sample

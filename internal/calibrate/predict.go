@@ -25,7 +25,6 @@ type timer struct {
 	pace   kernel.Pace
 }
 
-// NewPredictor prepares the kernels of a system.
 func NewPredictor(s *hardware.System) *Predictor {
 	p := &Predictor{system: s, set: s.Kernels, timers: map[model]timer{}}
 	if p.set == nil {

@@ -66,7 +66,6 @@ func (f form) choose(data []sample, settings []setting) (best solution, least Va
 	return best, least
 }
 
-// validate fits and cross-validates.
 func (f *form) validate(data []sample) (solution, Validation) {
 	all := len(data)
 	var v Validation

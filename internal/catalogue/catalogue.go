@@ -66,7 +66,6 @@ func (s Set) withoutEnding(name string) (string, bool) {
 	return name[:at], isDate || slices.Contains(s.Endings, word)
 }
 
-// named is the file of a name or alias.
 func (s Set) named(name string) (string, bool) {
 	if _, err := fs.Stat(s.Files, s.folder()+"/"+name+".json"); err == nil {
 		return name, true

@@ -3,7 +3,6 @@
 // or compared with another scene.
 package chart
 
-// Chart describes a drawing.
 type Chart struct {
 	// Wrong: the title tells of something that cannot be, in red.
 	Wrong bool
@@ -101,7 +100,6 @@ type Bar struct {
 	Place, Of int
 }
 
-// Line joins points.
 type Line struct {
 	Paint  Paint
 	Points []XY
@@ -113,7 +111,6 @@ type Line struct {
 	Ref    string // what it shows, for pages
 }
 
-// Area lies between two lines.
 type Area struct {
 	Paint        Paint
 	Upper, Lower []XY
@@ -132,7 +129,6 @@ type Rule struct {
 	Ref   string // what it shows, for pages
 }
 
-// Dots is a series of points.
 type Dots struct {
 	Paint  Paint
 	Form   Form

@@ -337,7 +337,9 @@ func TestLabelsKeepOffRules(t *testing.T) {
 		Dots: []Dots{{Points: []Dot{{XY: XY{48, 5}, Label: "a name that is long"}}}}}}}
 	bars := &Chart{Title: "bars", Panels: []Panel{{Weight: 1, X: Axis{Low: At(0), High: At(100)}, Y: Axis{Bands: []string{"lane"}}, Rules: rule,
 		Bars: []Bar{{From: 47, To: 49, Inside: "a name that is long"}}}}}
-	for _, c := range []*Chart{dots, bars} {
+	beside := &Chart{Title: "a bar beside the rule", Panels: []Panel{{Weight: 1, X: Axis{Low: At(0), High: At(100)}, Y: Axis{Bands: []string{"lane"}}, Rules: rule,
+		Bars: []Bar{{From: 50, To: 50.8, Inside: "a name that is long"}}}}}
+	for _, c := range []*Chart{dots, bars, beside} {
 		s := c.Draw(600, 300, "")
 		at := boxOf(t, s, "a name that is long")
 		x := boxOfRule(t, s)

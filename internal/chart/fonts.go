@@ -1,9 +1,11 @@
 package chart
 
 import (
+	"encoding/binary"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -51,12 +53,45 @@ func readFont(path string) *sfnt.Font {
 	if err != nil {
 		return nil
 	}
-	if c, err := opentype.ParseCollection(data); err == nil && c.NumFonts() > 0 {
-		if f, err := c.Font(0); err == nil {
-			return f
-		}
+	f, err := opentype.Parse(aligned(data))
+	if err != nil {
+		return nil
 	}
-	return nil
+	return f
+}
+
+const (
+	collectionStart = 12 // of a collection: where the place of its first font stands
+	fontHeader      = 12
+	tableRecord     = 16 // tag, checksum, offset, length
+	tableAlign      = 4
+)
+
+// aligned is the first font of a file by itself, its tables at multiples of four bytes: some fonts,
+// as WenQuanYi Zen Hei, have them elsewhere, which the reader refuses.
+func aligned(data []byte) []byte {
+	at := 0
+	if len(data) >= collectionStart+4 && string(data[:4]) == "ttcf" {
+		at = int(binary.BigEndian.Uint32(data[collectionStart:]))
+	}
+	if at+fontHeader > len(data) {
+		return nil
+	}
+	head := fontHeader + tableRecord*int(binary.BigEndian.Uint16(data[at+4:]))
+	if at+head > len(data) {
+		return nil
+	}
+	out := slices.Clone(data[at : at+head])
+	for k := fontHeader; k < head; k += tableRecord {
+		from, size := int(binary.BigEndian.Uint32(out[k+8:])), int(binary.BigEndian.Uint32(out[k+12:]))
+		if from+size > len(data) {
+			return nil
+		}
+		out = append(out, make([]byte, -len(out)&(tableAlign-1))...)
+		binary.BigEndian.PutUint32(out[k+8:], uint32(len(out)))
+		out = append(out, data[from:from+size]...)
+	}
+	return out
 }
 
 // has reports whether a font has a character.

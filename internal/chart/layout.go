@@ -18,6 +18,7 @@ const (
 	titleRow     = 19.0 // the title of an axis or a panel
 	gap          = 8.0
 	mostHeading  = 0.42 // of the height, for title and legend
+	mostNote     = 3    // lines of small print
 )
 
 // Bounds of the size of a drawing.
@@ -80,7 +81,7 @@ func (d *drawing) note(c *Chart, area box) float64 {
 	if c.Note == "" || area.y1-area.y0 < 160 {
 		return area.y1
 	}
-	texts := wrap(c.Note, smallSize, false, area.x1-area.x0, 2)
+	texts := wrap(c.Note, smallSize, false, area.x1-area.x0, mostNote)
 	top := area.y1 - float64(len(texts))*smallSize*leading
 	d.lines("note", texts, smallSize, false, Muted, area.x0, top)
 	return top - 4

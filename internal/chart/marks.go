@@ -155,7 +155,7 @@ func (d *drawing) calloutClear(p *plot, b *Bar, at box, rules [][2]XY) bool {
 			if y+descent*size > high || y-ascent*size < low {
 				continue
 			}
-			for _, shift := range []float64{0, w/2 - 4, 4 - w/2} {
+			for _, shift := range []float64{0, w/2 - 4, 4 - w/2, w/2 + 3, -w/2 - 3} {
 				l := label{kind: "callout", plate: true, text: text, size: size, paint: Ink, anchor: Middle, x: x + shift, y: y}
 				place, ok := d.free(&l, box{p.area.x0, low, d.frame.x1, high})
 				if !ok || d.crosses(x, at, place) || across(rules, place) {
@@ -416,7 +416,7 @@ func (d *drawing) line(p *plot, l *Line) {
 	text := clean(l.Label)
 	w := textWidth(text, labelSize, false)
 	dots := p.dotPlaces()
-	for _, air := range []float64{2.5, 0} { // below other lines, where there is room
+	for _, air := range []float64{2.5, 1} { // below other lines, where there is room
 		for _, part := range []float64{1, 0.9, 0.75, 0.6, 0.45, 0.3} {
 			q := along(at, part)
 			for _, dy := range []float64{-4, labelSize + 3} {

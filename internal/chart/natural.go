@@ -26,7 +26,7 @@ func (c *Chart) Natural(width float64) float64 {
 		height += keyRow * min(3, 1+float64(int(used/(width-2*margin))))
 	}
 	if c.Note != "" && !c.Untitled {
-		height += 2 * smallSize * leading
+		height += max(2, float64(len(wrap(c.Note, smallSize, false, width-2*margin, mostNote)))) * smallSize * leading
 	}
 	for i := range c.Panels {
 		p := &c.Panels[i]

@@ -58,7 +58,6 @@ var (
 		[series]uint32{0x0c6ab6, 0xd4436a, 0xa375db, 0xec7e4b, 0x0ec693, 0x65ccfe, 0xfecb8b, 0xf7ea72}, 0x24303e, 0xf7ea72)
 )
 
-// Themes by name.
 var Themes = []*Theme{Light, Dark}
 
 func newTheme(name string, ground [6]uint32, of [series]uint32, low, high uint32) *Theme {

@@ -72,7 +72,6 @@ func WritePNG(w io.Writer, s *Scene, t *Theme) error {
 	return err
 }
 
-// Raster renders a scene as an image.
 func (s *Scene) Raster(t *Theme) *image.RGBA {
 	r := raster{
 		image: image.NewRGBA(image.Rect(0, 0, int(math.Round(s.Width)), int(math.Round(s.Height)))),

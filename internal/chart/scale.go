@@ -41,7 +41,6 @@ func (s scale) holds(v float64) bool {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// extent is the range of values.
 type extent struct{ low, high float64 }
 
 func newExtent() extent { return extent{math.Inf(1), math.Inf(-1)} }

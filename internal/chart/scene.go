@@ -27,7 +27,6 @@ type Across struct {
 	Top, Bottom float64 // of the plot
 }
 
-// Shape is the kind of a mark.
 type Shape uint8
 
 const (
@@ -38,7 +37,6 @@ const (
 	pixels          // a grid of paints, one for each cell
 )
 
-// Mark is a drawn element.
 type Mark struct {
 	ID    string // stable when the chart is redrawn with other numbers
 	Shape Shape
@@ -77,7 +75,6 @@ const (
 
 var anchors = [...]string{Start: "start", Middle: "middle", End: "end"}
 
-// box is a rectangle on the drawing.
 type box struct{ x0, y0, x1, y1 float64 }
 
 func (b box) overlaps(o box) bool {

@@ -22,7 +22,6 @@ type Element struct {
 	Link  string `json:"link,omitempty"`
 }
 
-// Attr is an attribute of an element.
 type Attr struct{ Name, Value string }
 
 // MarshalJSON writes it as a pair.

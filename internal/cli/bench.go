@@ -183,7 +183,6 @@ func headers(given string, user *url.Userinfo, env func(string) string) (http.He
 	return out, secrets
 }
 
-// run measures the server and writes the requested files.
 func (o *benchOptions) run(ctx context.Context, s Streams, options *bench.Options) error {
 	details := &bench.Details{}
 	if o.details {
@@ -300,7 +299,6 @@ func (o *benchOptions) checkTable() error {
 	return errors.Join(append(errs, err)...)
 }
 
-// appendRun adds a completed run to the table of runs.
 func (o *benchOptions) appendRun(s Streams, r *bench.Report, fields simulate.Fields) error {
 	if o.table.name == "" {
 		return nil
@@ -334,7 +332,6 @@ func (o *benchOptions) appendRun(s Streams, r *bench.Report, fields simulate.Fie
 	return failed(err)
 }
 
-// append adds a result to the file of results.
 func (o *benchOptions) append(fields simulate.Fields, details *bench.Details) error {
 	if o.outputFile.name == "" {
 		return nil

@@ -17,7 +17,6 @@ import (
 	"throughline/internal/report"
 )
 
-// charts are the chart flags of a command.
 type charts struct {
 	kinds     []string
 	requested []string
@@ -42,7 +41,6 @@ const defaultSize = "900"
 // curveKinds are the charts of several questions to any command: a frontier is of plans alone.
 var curveKinds = slices.DeleteFunc(slices.Clone(picture.ScanKinds), func(k picture.Kind[*picture.Scan]) bool { return k.Name == "frontier" })
 
-// chartKinds lists the charts of each command.
 var chartKinds = map[string][]string{
 	"explain": picture.Names(picture.StepKinds), "plan": slices.Concat(picture.Names(picture.PlanKinds), picture.Names(curveKinds)), "simulate": slices.Concat(picture.Names(picture.LoadKinds), picture.Names(curveKinds)),
 	"estimate": picture.Names(curveKinds), "sweep show": picture.Names(curveKinds), "run": picture.Names(picture.RunKinds),
@@ -50,7 +48,6 @@ var chartKinds = map[string][]string{
 	"validate power": picture.Names(picture.MeasuredKinds), "validate energy": picture.Names(picture.MeasuredKinds), "validate serving": picture.Names(picture.MeasuredKinds), "validate published": picture.Names(picture.MeasuredKinds),
 }
 
-// chartDocs returns the help of --chart by command.
 func chartDocs() map[string]string {
 	out := map[string]string{}
 	for path, kinds := range chartKinds {
@@ -75,7 +72,6 @@ func (c *charts) with(path string, others map[string]any) map[string]any {
 
 func (c *charts) given() bool { return len(c.requested) > 0 }
 
-// drawing is a requested chart and its file.
 type drawing struct{ kind, file string }
 
 // sheet is the size and colours of charts.
@@ -223,7 +219,6 @@ func elsewhere(kind string) string {
 	return "one question; several have " + strings.Join(picture.Names(curveKinds), ", ")
 }
 
-// write writes a chart in the format of its file.
 func (s *sheet) write(w io.Writer, c *chart.Chart, file string) error {
 	scene := c.Draw(s.width, s.height, "")
 	if strings.ToLower(filepath.Ext(file)) == ".png" {

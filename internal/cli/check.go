@@ -71,7 +71,6 @@ func isMatrix(name string, keys []string) bool {
 	return ext == ".yaml" || ext == ".yml" || slices.ContainsFunc(matrix.Keys, func(key string) bool { return slices.Contains(keys, key) })
 }
 
-// check validates one file and names its kind.
 func check(name string) (what string, warnings []document.Problem, err error) {
 	name, src, err := findAny(name)
 	if err != nil {

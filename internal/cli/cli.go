@@ -41,7 +41,6 @@ var exitCodes = []struct {
 	{exitTerminated, "ended by SIGTERM"},
 }
 
-// exitHelp is the table of exit codes.
 func exitHelp() string {
 	out := "Exit codes:\n"
 	for _, e := range exitCodes {
@@ -202,7 +201,6 @@ hardware, finds the best deployment, and explains it.
 	return root
 }
 
-// warn prints warnings about input files.
 func warn(s Streams, warnings []document.Problem) {
 	for _, w := range warnings {
 		fmt.Fprintln(s.Err, "warning:", w)

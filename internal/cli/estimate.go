@@ -104,12 +104,10 @@ func (o *estimateOptions) nameChart() error {
 	return nil
 }
 
-// curve is how several questions are answered.
 func (o *estimateOptions) curve() *curve {
 	return &curve{flags: o.flags, json: o.json, out: &o.out, charts: &o.charts, single: []string{"trace-out", "op-details"}}
 }
 
-// refuse reports problems of the output flags.
 func (o *estimateOptions) refuse(reads []string) error {
 	_, err := o.charts.plan(reads, nil, o.files.all()...)
 	return err
@@ -176,7 +174,6 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 	return nil
 }
 
-// streamTo writes the results to a file or standard output.
 func streamTo(ctx context.Context, s Streams, output string, in io.Reader, q *question.Question) (tally point.Tally, err error) {
 	if output == "" {
 		return point.Stream(ctx, in, s.data, q)

@@ -83,7 +83,6 @@ func goals() []string {
 	return out
 }
 
-// completePaths completes the numbers of the named system.
 func completePaths(cmd *cobra.Command) {
 	must(cmd.RegisterFlagCompletionFunc("seek", func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		// Without a system, those of the most measured one: the others have the same names.
@@ -100,7 +99,6 @@ func completePaths(cmd *cobra.Command) {
 	}))
 }
 
-// refuse reports problems of the output flags.
 func (o *explainOptions) refuse(reads []string) (err error) {
 	o.sheet, err = o.charts.plan(reads, nil, o.files.all()...)
 	return err

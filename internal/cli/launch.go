@@ -16,7 +16,6 @@ import (
 	"throughline/internal/report"
 )
 
-// launchOptions are the flags that choose the row of a plan to start.
 type launchOptions struct{ row, engine, format string }
 
 // launchFormats are the forms of launches; the first appears among the tables.

@@ -201,7 +201,6 @@ func quoteArgument(arg string) string {
 	return arg
 }
 
-// show prints a table, or its rows as JSON.
 func show[T table.Any](s Streams, view viewOptions, asJSON bool, read func() (T, error)) error {
 	t, err := read()
 	switch {

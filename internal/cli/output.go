@@ -180,7 +180,6 @@ func noteOutputs(cmd *cobra.Command, s Streams) {
 	}
 }
 
-// output is a file that a command writes.
 type output struct {
 	flag  string // as written on the command line
 	name  string

@@ -105,18 +105,15 @@ func (o *planOptions) prepare(s Streams) (advice.Launching, *throughline.Plans, 
 	return launching, plans, nil
 }
 
-// curve is how several questions are answered.
 func (o *planOptions) curve() *curve {
 	return &curve{flags: o.flags, json: o.json, view: o.view, out: &o.out, charts: &o.charts, single: []string{"launch", "launch-for", "launch-format", "explain-rejected", "watch"}}
 }
 
-// refuse reports problems of the output flags.
 func (o *planOptions) refuse(reads []string) (err error) {
 	o.sheet, err = o.charts.plan(reads, nil, &o.out)
 	return document.Join(report.CheckColumns(o.view.columns), err, checkPlanForm(&o.out))
 }
 
-// search runs the search, under a progress bar on a terminal.
 func (o *planOptions) search(ctx context.Context, s Streams, p *advice.Plans) error {
 	bar := newProgress(s.watched, 0)
 	p.Options.Progress, p.Options.Phase = bar.add, bar.enter

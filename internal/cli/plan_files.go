@@ -17,7 +17,6 @@ import (
 // planJSON is the extension of a file with the whole plan as JSON.
 const planJSON = ".json"
 
-// planForms lists the file extensions of plans.
 func planForms() (ends []string) {
 	for _, f := range report.Formats {
 		ends = append(ends, filepath.Ext(f.File))

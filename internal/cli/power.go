@@ -77,7 +77,6 @@ func fitPower(ctx context.Context, s Streams, name string, src io.Reader, sys *h
 	return fit, nil
 }
 
-// writePower writes a system file with another block.
 func writePower(ctx context.Context, s Streams, name string, src []byte, fit *validate.PowerFit) error {
 	if name == "" {
 		return nil

@@ -29,7 +29,6 @@ func newProgress(w io.Writer, total int) *progress {
 	return p
 }
 
-// tick counts one more part as done.
 func (p *progress) tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +41,6 @@ func (p *progress) tick() {
 	fmt.Fprint(p.w, "\r", progressLine(p.phase, p.done, p.total, now.Sub(p.start)), "\x1b[K")
 }
 
-// add counts new parts and finished ones.
 func (p *progress) add(parts, done int) {
 	p.mu.Lock()
 	p.total += parts
@@ -52,7 +50,6 @@ func (p *progress) add(parts, done int) {
 	}
 }
 
-// enter names what is going on.
 func (p *progress) enter(phase string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

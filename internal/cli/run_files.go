@@ -48,7 +48,6 @@ func (o *runOptions) checkFormats() error {
 
 func (o *runOptions) wide() bool { return slices.Contains(o.formats, wideFormat) }
 
-// optionalCategories lists the requested optional categories.
 func (o *runOptions) optionalCategories() []result.Category {
 	var out []result.Category
 	if o.ops {

@@ -83,12 +83,10 @@ func scenarioText(v table.View, q *scenario.Question, t, beside table.Any) strin
 	return out
 }
 
-// headOf describes the table.
 func headOf(q *scenario.Question) string {
 	return fmt.Sprintf("%s, %d requests of %d + %d tokens: %d tokens in, %d out; %s\n", q.Model.Name, q.Requests, q.Input, q.Output, q.Requests*q.Input, q.Requests*q.Output, runnerOf(q))
 }
 
-// readMeasured reads the table of measured runs.
 func readMeasured(q *scenario.Question, rows []scenario.Row, name string) ([]scenario.Compared, error) {
 	f, err := csvfile.Open(files.Machine, name)
 	if err != nil {
@@ -98,7 +96,6 @@ func readMeasured(q *scenario.Question, rows []scenario.Row, name string) ([]sce
 	return scenario.Compare(q, rows, f)
 }
 
-// runnerOf names what runs the model.
 func runnerOf(q *scenario.Question) string {
 	if q.Framework == nil {
 		return "fused kernels, no time of a host"

@@ -114,7 +114,6 @@ func (s *settings) note(to Streams, l *question.Loaded) {
 	showRemarks(to, question.NewQuery(files.Machine, s.of, s.words()).Ineffective(l))
 }
 
-// showRemarks prints remarks, with settings as flags.
 func showRemarks(s Streams, remarks []question.Remark) {
 	for _, r := range remarks {
 		if r.Setting != "" {
@@ -149,5 +148,4 @@ func dashed(cmd *cobra.Command, problems []document.Problem) []document.Problem 
 	return out
 }
 
-// ofFlag makes an error that of a flag.
 func ofFlag(name string, err error) error { return question.OfSetting(name, err) }

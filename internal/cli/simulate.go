@@ -93,7 +93,6 @@ func held(seen *simulate.Seen) error {
 	return nil
 }
 
-// curve is how several questions are answered.
 func (o *simulateOptions) curve() *curve {
 	return &curve{flags: o.flags, json: o.json, out: &o.out, charts: &o.charts, single: []string{"requests-out", "timeline-out", "steps-out", "trace-out"}}
 }
@@ -113,7 +112,6 @@ func (o *simulateOptions) refuse(reads []string) (err error) {
 	return err
 }
 
-// run sends the requests and writes all files.
 func (o *simulateOptions) run(ctx context.Context, s Streams, sim *point.Simulation) (*simulate.Result, error) {
 	err := sim.Settle(ctx)
 	if errors.Is(err, simulate.ErrLimits) {

@@ -52,7 +52,6 @@ A scan file is JSON. docs/scans.md has its keys:
 	return cmd
 }
 
-// readScan reads the file of a scan.
 func readScan(name string) (*scan.Request, error) {
 	src, err := document.ReadFile(files.Machine, name)
 	if err != nil {

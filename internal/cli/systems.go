@@ -54,7 +54,6 @@ func newSystemsShow(s Streams) *cobra.Command {
 	return cmd
 }
 
-// readSystem reads the system that a flag names and prints its warnings.
 func readSystem(s Streams, ref string) (sys *hardware.System, src []byte, err error) {
 	f, err := question.Find("system", ref, hardware.Catalogue, catalogue.Places{In: files.Machine})
 	if err != nil {

@@ -252,13 +252,11 @@ func (v *validation) open(name string, others ...string) (io.ReadCloser, error) 
 	return f, nil
 }
 
-// planCharts reads the flags of charts.
 func (v *validation) planCharts(inputs ...string) (err error) {
 	v.sheet, err = v.charts.plan(inputs, nil, &v.out)
 	return err
 }
 
-// report prints the errors by group and writes the table.
 func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) error {
 	if len(v.by) > 0 {
 		if err := r.Regroup(v.by); err != nil {

@@ -13,7 +13,6 @@ import (
 	"throughline/internal/web"
 )
 
-// webOptions are the flags of web.
 type webOptions struct {
 	listen    string
 	cert, key string

@@ -13,7 +13,6 @@ import (
 	"throughline/internal/files"
 )
 
-// Limits of what is read.
 type Limits struct {
 	Row   int   // bytes of a row
 	Cell  int   // bytes of a cell
@@ -51,7 +50,6 @@ func Open(in *files.Door, name string) (io.ReadCloser, error) {
 	}{&limited{src: z, limits: Limits{Bytes: unpacked}}, f}, nil
 }
 
-// Reader reads rows.
 type Reader struct {
 	csv    *csv.Reader
 	buffer *bufio.Reader

@@ -15,7 +15,6 @@ type Lines struct {
 	err    error
 }
 
-// NewLines reads the lines of a text.
 func NewLines(src io.Reader, limits Limits) *Lines {
 	l := &Lines{Scanner: bufio.NewScanner(&limited{src: src, limits: Limits{Bytes: limits.Bytes}}), limits: limits}
 	l.Buffer(make([]byte, min(bufferSize, limits.Row)), limits.Row)

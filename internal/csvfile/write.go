@@ -42,7 +42,6 @@ type Writer struct {
 // NewWriter buffers up to [Writer.Flush].
 func NewWriter(w io.Writer) *Writer { return &Writer{csv: csv.NewWriter(w)} }
 
-// Write writes a row.
 func (w *Writer) Write(row []string) error {
 	w.row = w.row[:0]
 	for _, cell := range row {

@@ -23,7 +23,6 @@ import (
 	"throughline/number"
 )
 
-// Figure is a named number or text.
 type Figure struct {
 	Field string
 	Value any // float64, string; nil: none
@@ -37,7 +36,6 @@ type Row struct {
 	Change any    `json:"change"` // between numbers, as a share of a; nil: unknown
 }
 
-// Differs reports whether the two differ.
 func (r *Row) Differs() bool { return r.A != r.B }
 
 // Difference is two sides with their figures.
@@ -48,7 +46,6 @@ type Difference struct {
 	Why  []string `json:"why"` // in sentences
 }
 
-// side is one of the compared things.
 type side struct {
 	name    string
 	kind    string // "a row of a plan", "a system", "a file"
@@ -102,7 +99,6 @@ const (
 	aFile   = "a file of results"
 )
 
-// read resolves a reference.
 func read(in *files.Door, ref string) (*side, error) {
 	name, row, given := strings.Cut(ref, "#")
 	plain := strings.TrimSuffix(name, ".gz")
@@ -295,7 +291,6 @@ func readLines(in *files.Door, ref, name, row string) (*side, error) {
 	return s, nil
 }
 
-// cellOf returns the number or text of a cell.
 func cellOf(text string) any {
 	if v, err := strconv.ParseFloat(text, 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
 		return v

@@ -16,7 +16,6 @@ var columns = []table.Column[*Row]{
 	{Name: "change", Kind: table.Number, Format: "%g", Value: func(r *Row) any { return r.Change }, Cell: func(r *Row) string { return Percent(r.Change) }},
 }
 
-// Table returns all figures.
 func (d *Difference) Table() *table.Table[*Row] { return table.Of(columns, d.Rows) }
 
 // Text describes for people what differs, and why one is better.

@@ -39,5 +39,4 @@ func merged(target, patch *node) *node {
 // Root returns the object that the file holds, of a file without problems.
 func (f *File) Root() Value { return Value{f, f.root} }
 
-// File returns the file that the value is in.
 func (v Value) File() *File { return v.file }

@@ -73,10 +73,8 @@ func elementPath(path string, i int) string {
 	return fmt.Sprintf("%s[%d]", path, i)
 }
 
-// Kind returns the JSON type of the value.
 func (v Value) Kind() Kind { return v.node.kind }
 
-// Path returns the path of the value in its file.
 func (v Value) Path() string { return v.node.path }
 
 // Line returns the line on which the value starts.
@@ -91,12 +89,10 @@ func (v Value) Column() int {
 	return column
 }
 
-// Bool returns the value of a boolean.
 func (v Value) Bool() (b, ok bool) {
 	return v.node.literal.Bool(), v.Kind() == Bool
 }
 
-// String returns the value of a string.
 func (v Value) String() (string, bool) {
 	if v.Kind() != String {
 		return "", false
@@ -127,7 +123,6 @@ func (v Value) Int() (int, bool) {
 	return int(n), whole && fits
 }
 
-// Elements returns the elements of a list.
 func (v Value) Elements() []Value {
 	values := make([]Value, 0, len(v.node.elements))
 	for _, n := range v.node.elements {

@@ -20,7 +20,6 @@ import (
 	"throughline/workload"
 )
 
-// Config of an emulation.
 type Config struct {
 	Simulation  simulate.Options
 	Model       string          // as requests name it
@@ -236,7 +235,6 @@ func (e *Emulator) close() {
 // errShut is a request to an emulator that ends.
 var errShut = errors.New("the server is shutting down")
 
-// submit adds a request.
 func (e *Emulator) submit(q workload.Request, s *stream) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -313,7 +311,6 @@ func (e *Emulator) lost(client int, t float64) {
 	}
 }
 
-// ending is how a stream ends.
 type ending uint8
 
 const (

@@ -15,14 +15,12 @@ type Fault struct {
 	values map[string]float64
 }
 
-// faultKind is a row of the table of faults.
 type faultKind struct {
 	name   string
 	bare   string // the value that needs no name, if any
 	fields []field
 }
 
-// field is a value of a fault.
 type field struct {
 	name      string
 	kind      fieldKind

@@ -147,7 +147,6 @@ func newMetrics(o *simulate.Options, longest int) metrics {
 	return m
 }
 
-// step counts a step.
 func (m *metrics) step(s *simulate.Step) {
 	e := &m.engines[s.Server]
 	e.preempted += int64(s.Preempted)
@@ -174,7 +173,6 @@ func (e *engineMetrics) pace(s *simulate.Step) {
 	}
 }
 
-// token counts tokens of a stream.
 func (m *metrics) token(s *stream, k *simulate.Token) {
 	e := &m.engines[k.Server]
 	e.generated += int64(k.Count)
@@ -188,7 +186,6 @@ func (m *metrics) token(s *stream, k *simulate.Token) {
 	s.latest = k.Time
 }
 
-// end counts a request that has ended.
 func (m *metrics) end(s *stream, d *simulate.Ended) {
 	e := &m.engines[d.Server]
 	if s.stops {

@@ -64,7 +64,6 @@ func noModel(name string) *apiError {
 	return &apiError{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist or you do not have access to it.", name), badRequest, optional("model"), optional("model_not_found")}
 }
 
-// protocol is a format of requests.
 type protocol struct {
 	read    func(body []byte) (*request, error)
 	answers answers

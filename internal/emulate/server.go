@@ -29,7 +29,6 @@ const (
 	GraceTime   = 2 * time.Second // for streams to end when the server does
 )
 
-// route is a path and its handler.
 type route struct {
 	method, path string
 	do           http.HandlerFunc
@@ -95,7 +94,6 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Write(b.Bytes())
 }
 
-// refuse answers with an error.
 func (e *Emulator) refuse(w http.ResponseWriter, err error) {
 	var known *apiError
 	if !errors.As(err, &known) {
@@ -110,7 +108,6 @@ func (e *Emulator) refuse(w http.ResponseWriter, err error) {
 	writeJSON(w, known.status, map[string]any{"error": known})
 }
 
-// Handler answers requests.
 func (e *Emulator) Handler() http.Handler {
 	mux := http.NewServeMux()
 	routes := e.routes()
@@ -186,7 +183,6 @@ func (e *Emulator) flushCache(w http.ResponseWriter, r *http.Request) {
 // stampHeader requests the simulated time of events, in a comment.
 const stampHeader = "X-Simulated-Time"
 
-// answer handles requests of a protocol.
 func (e *Emulator) answer(of *protocol) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)

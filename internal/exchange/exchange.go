@@ -13,7 +13,6 @@ import (
 	"throughline/plan"
 )
 
-// Question selects what to predict.
 type Question struct {
 	Libraries []*collective.Library
 	Ranks     []int // of an expert group

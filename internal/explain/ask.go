@@ -19,7 +19,6 @@ type Explained struct {
 	Parts *Parts         // of what clients see; nil: none are served
 }
 
-// Ask explains the deployment of a question.
 func Ask(a *question.Query) (*Explained, []question.Remark, error) {
 	goal, wrong := goalOf(&a.Question)
 	errs := []error{wrong, a.Refused()}

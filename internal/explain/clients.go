@@ -64,7 +64,6 @@ func (c *subject) onSystem(sys *hardware.System) (*figures, error) {
 	return &out, c.predictClients(&d, &out)
 }
 
-// predictClients predicts what the clients of a deployment see.
 func (c *subject) predictClients(d *deploy.Deployment, out *figures) error {
 	p, err := serving.NewPredictor(d)
 	if err != nil {

@@ -21,7 +21,6 @@ type collective struct {
 	Bytes  float64 `json:"message_bytes"`
 }
 
-// MarshalJSON writes a list of objects.
 func (all Operators) MarshalJSON() ([]byte, error) {
 	type object struct {
 		Name   string `json:"name"`
@@ -131,7 +130,6 @@ type Memory struct {
 	Capacity  float64 `json:"capacity"`
 }
 
-// Share returns the fraction of the capacity.
 func (m *Memory) Share(gib float64) float64 { return gib / m.Capacity }
 
 // memory splits the memory; the same share of all weights lies in the second tier.

@@ -17,6 +17,9 @@ type Ceiling struct {
 	Calibrated bool // what large work reaches, not the peak
 }
 
+// CalibratedSuffix follows the name of a peak in that of what large work reaches of it.
+const CalibratedSuffix = " calibrated"
+
 // Roofline returns the computing operators and their ceilings: peaks, and calibrated rates of large
 // work.
 func (x *Explanation) Roofline() (ops []*estimate.Operator, ceilings []Ceiling) {
@@ -83,5 +86,5 @@ func below(out []Ceiling, peak Ceiling, share float64) []Ceiling {
 	if !(share > 0) || share >= 1 {
 		return out
 	}
-	return append(out, Ceiling{peak.Name + " calibrated", peak.Rate * share, peak.Memory, true})
+	return append(out, Ceiling{peak.Name + CalibratedSuffix, peak.Rate * share, peak.Memory, true})
 }

@@ -49,7 +49,6 @@ var metrics = []metric{
 		of: func(c *subject, sys *hardware.System, _ *figures) float64 { return float64(c.largestFitting(sys)) }},
 }
 
-// Metrics lists the names of metrics.
 func Metrics() []string {
 	var out []string
 	for i := range metrics {
@@ -84,7 +83,6 @@ func ParseGoal(text string) (*Goal, error) {
 	return nil, errors.New(document.NotOneOf(strings.TrimSpace(name), Metrics()))
 }
 
-// Metric returns the name of the metric.
 func (g *Goal) Metric() string { return g.metric.name }
 
 // Phase returns the phase to explain, if the goal is about one.
@@ -247,7 +245,6 @@ func (g *Goal) reached(v float64) bool {
 	return v <= g.Value
 }
 
-// searchRange returns the range for a number.
 func searchRange(p *hardware.Parameter, now float64) (low, high float64) {
 	low, high = max(p.Low, now/widening), min(p.High, now*widening)
 	if p.Low == 0 {

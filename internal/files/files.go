@@ -50,7 +50,6 @@ func (d *Door) at(op, name string) (content []byte, machine bool, err error) {
 	return nil, false, &fs.PathError{Op: op, Path: name, Err: ErrRefused}
 }
 
-// Open opens a file.
 func (d *Door) Open(name string) (fs.File, error) {
 	src, machine, err := d.at("open", name)
 	if err != nil {
@@ -74,7 +73,6 @@ func (d *Door) Stat(name string) (fs.FileInfo, error) {
 	return info{name, int64(len(src))}, nil
 }
 
-// ReadDir lists a folder.
 func (d *Door) ReadDir(name string) ([]fs.DirEntry, error) {
 	_, machine, err := d.at("open", name)
 	if err == nil && !machine {

@@ -39,7 +39,6 @@ const (
 
 func defaults() File { return File{Decode: 1, Prefill: 1} }
 
-// Schema is the JSON Schema of the format.
 func Schema() ([]byte, error) {
 	f := defaults()
 	return document.Schema("Throughline fitted deployment", "fitted.schema.json", &f)
@@ -74,7 +73,6 @@ func rounded(x float64, digits int) float64 {
 	return math.Round(x*unit) / unit
 }
 
-// Write returns the file as text.
 func (f *File) Write() ([]byte, error) {
 	src, err := json.MarshalIndent(f, "", "  ")
 	return append(src, '\n'), err

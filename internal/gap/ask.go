@@ -20,7 +20,6 @@ type Asked struct {
 	Remarks      []question.Remark
 }
 
-// Ask says what would explain the measurement of a question.
 func Ask(ctx context.Context, q *question.Query) (*Asked, error) {
 	m, err := Read(q.In, q.Seen)
 	errs := []error{q.Wrong, question.OfSetting("measured", err)}

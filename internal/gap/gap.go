@@ -22,7 +22,6 @@ import (
 	"throughline/workload"
 )
 
-// Explanation explains one figure.
 type Explanation struct {
 	Load      string  `json:"load,omitempty"` // predicted, in words
 	Figure    string  `json:"figure"`

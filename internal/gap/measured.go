@@ -27,7 +27,6 @@ type Measured struct {
 	Row      map[string]string // of the file it is from, by column; nil: none
 }
 
-// Measurement is one figure.
 type Measurement struct {
 	Name  string  // as in figures
 	Value float64 // in its unit

@@ -59,7 +59,6 @@ type Set struct {
 	Answers []*Answer `json:"-"`
 }
 
-// Add adds an answer of this version.
 func (s *Set) Add(a *Answer) {
 	if s.Facts == nil {
 		s.Facts = Facts{}
@@ -90,7 +89,6 @@ func Read(src []byte) (*Set, error) {
 	return &s, nil
 }
 
-// Write writes the set as Read takes it.
 func (s *Set) Write(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

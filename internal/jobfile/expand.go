@@ -65,7 +65,6 @@ func (s *spec) counts() [axes]int {
 	return [axes]int{len(s.Models), len(s.Lengths), len(s.sizes()), len(s.Bytes), len(s.Types), len(s.Limits), len(s.systems)}
 }
 
-// Len returns the number of runs.
 func (j *Job) Len() int {
 	n := j.points()
 	for _, c := range j.counts {

@@ -197,7 +197,6 @@ func (s *systemPair) DocumentSchema() map[string]any {
 	}}
 }
 
-// Schema is the JSON Schema of the runtime format.
 func Schema() ([]byte, error) {
 	return document.Schema("Throughline runtime", "runtime.schema.json", &File{})
 }

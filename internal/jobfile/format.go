@@ -10,7 +10,6 @@ import (
 	"throughline/model"
 )
 
-// A Format is a kind of file.
 type Format string
 
 const (

@@ -56,7 +56,6 @@ type Parting struct {
 	of        func(*judged) string
 }
 
-// Partings are all of them.
 var Partings = []Parting{
 	{"pair", "runs of a model behind an engine", func(j *judged) string { return j.pair() }},
 	{"source", "runs that one source has published", func(j *judged) string { return j.source }},
@@ -313,7 +312,6 @@ func (t *Table) report(ctx context.Context, trial validate.Trial) (*validate.Rep
 	return trial.Serving(ctx, t.Name, &b, question.Default())
 }
 
-// heldFigure is a figure of a run.
 type heldFigure struct {
 	*judged
 	file, id, part string
@@ -341,7 +339,6 @@ var heldColumns = []table.Column[heldFigure]{
 
 func digits(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
-// WriteCSV writes all runs with their predictions.
 func (h *Held) WriteCSV(w io.Writer) error {
 	out := table.Table[heldFigure]{Columns: heldColumns}
 	for _, j := range h.runs {

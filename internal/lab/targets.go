@@ -95,7 +95,6 @@ func meanOf(list []float64) (mean float64) {
 	return mean
 }
 
-// Cells are a target as a row of a table.
 func (k *Kept) Cells() []string {
 	most, verdict := "", ""
 	if k.Most > 0 {

@@ -20,7 +20,6 @@ import (
 	"throughline/internal/secret"
 )
 
-// File is the matrix file.
 type File struct {
 	Servers []Server `json:"servers" doc:"servers; without any the clients run by themselves"`
 	Clients []Client `json:"clients" required:"true" nonempty:"true" doc:"clients, each of which runs against each server"`
@@ -73,12 +72,10 @@ const (
 	usualSignal = "SIGTERM"
 )
 
-// SetDefaults sets what is not given.
 func (s *Server) SetDefaults() {
 	s.Ready.Timeout, s.Stop = Duration(usualReady), Stop{usualSignal, Duration(usualGrace)}
 }
 
-// SetDefaults sets what is not given.
 func (c *Client) SetDefaults() { c.Timeout = Duration(usualClient) }
 
 // alone is the server of clients that need none.
@@ -100,7 +97,6 @@ func (w *Word) DecodeDocument(v document.Value) {
 	}
 }
 
-// DocumentSchema of a word.
 func (*Word) DocumentSchema() map[string]any {
 	return map[string]any{"type": []any{"string", "number", "boolean"}}
 }
@@ -133,7 +129,6 @@ func (c *Command) DecodeDocument(v document.Value) {
 	}
 }
 
-// DocumentSchema of a command.
 func (*Command) DocumentSchema() map[string]any {
 	return map[string]any{"anyOf": []any{
 		map[string]any{"type": "string", "minLength": 1},
@@ -190,18 +185,15 @@ func (d *Duration) DecodeDocument(v document.Value) {
 	*d = Duration(got)
 }
 
-// DocumentSchema of a duration.
 func (*Duration) DocumentSchema() map[string]any {
 	return map[string]any{"anyOf": []any{map[string]any{"type": "number", "exclusiveMinimum": 0, "maximum": longest.Seconds()},
 		map[string]any{"type": "string", "pattern": "^([0-9.]+(ms|s|m|h))+$"}}}
 }
 
-// Schema is the JSON Schema of the format.
 func Schema() ([]byte, error) {
 	return document.Schema("Throughline matrix", "matrix.schema.json", &File{})
 }
 
-// Combinations is their number.
 func (f *File) Combinations() int { return len((&Runner{File: f}).combinations()) }
 
 // Keys at the top of a file.
@@ -364,7 +356,6 @@ func (c *checker) bench(k *Client, path string) {
 // BaseURL is the address in the options of a built-in client, if any.
 func (k *Client) BaseURL() string { return string(k.Bench["base-url"]) }
 
-// meets reports whether a client runs against a server.
 func (k *Client) meets(server string) bool {
 	return len(k.Servers) == 0 || slices.Contains(k.Servers, server)
 }

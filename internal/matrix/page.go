@@ -14,7 +14,6 @@ import (
 	"throughline/number"
 )
 
-// page is the report of results.
 func (r *Runner) page(results []Result) *page.Page {
 	runs := page.Section{Title: "Combinations", Tables: []page.Table{{Title: "Measured and predicted", Any: Shown(results).Filled()}}, Notes: Unpredicted(results)}
 	if c := picture.Pareto(points(results)); c != nil {

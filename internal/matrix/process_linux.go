@@ -100,7 +100,6 @@ func descendants(before map[int]bool) map[int]int64 {
 	return out
 }
 
-// bootID identifies a boot of the machine.
 func bootID() string {
 	src, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(src))

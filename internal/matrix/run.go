@@ -17,7 +17,6 @@ import (
 	"throughline/internal/secret"
 )
 
-// Runner runs the combinations of a file.
 type Runner struct {
 	File  *File
 	Dir   string // of the results
@@ -45,7 +44,6 @@ func (f *File) Patience() time.Duration {
 	return most + clientGrace + 4*killed
 }
 
-// combination is a server and a client.
 type combination struct {
 	*Runner
 	server *Server
@@ -136,7 +134,6 @@ func (c *combination) runOnce(ctx context.Context) error {
 // logNames are the files that servers and clients write.
 var logNames = []string{"server.log", "client.out.log", "client.err.log", "result.jsonl"}
 
-// log is the name of a log of the combination.
 func (c *combination) log(what string) string {
 	return filepath.Join(c.Dir, logsName, c.out.Name()+"."+what)
 }
@@ -152,7 +149,6 @@ func (c *combination) note(format string, args ...any) {
 	}
 }
 
-// remark adds a remark to the results.
 func (c *combination) remark(format string, args ...any) {
 	c.out.Notes = append(c.out.Notes, c.hidden(fmt.Sprintf(format, args...)))
 }
@@ -385,7 +381,6 @@ func (c *combination) stopServer(server *process) {
 	c.note("[SERVER] %s %s", s.Name, note)
 }
 
-// environment of a part of the combination.
 func (c *combination) environment(given map[string]Word, what string) []string {
 	out := []string{
 		marker + "=" + c.state.Mark + ":" + what, "MATRIX_SERVER=" + c.server.Name, "MATRIX_CLIENT=" + c.client.Name,

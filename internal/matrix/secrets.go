@@ -44,7 +44,6 @@ func hide(s *secret.Set, c Command) Command {
 // hidden is a text without secrets.
 func (r *Runner) hidden(text string) string { return r.secrets.URL(r.secrets.Redact(text)) }
 
-// say reports what happens.
 func (r *Runner) say(format string, args ...any) { r.Say(r.hidden(fmt.Sprintf(format, args...))) }
 
 // typed is a command with its variables as typed, without secrets.

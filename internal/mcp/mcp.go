@@ -144,7 +144,6 @@ func listed[T any](table func() (T, error)) func(context.Context, map[string]str
 // elsewhere are the groups of settings that no tool has: one question is asked at a time.
 var elsewhere = []string{"several questions", "processes", "input and output"}
 
-// schema is that of a tool's input.
 func (t *tool) schema() api.Object {
 	if t.input != nil {
 		return t.input

@@ -36,7 +36,6 @@ type Row struct {
 // layout is what the rows of a file have in common: names of dimensions and labels.
 type layout struct{ dims, labels []string }
 
-// Dim is a dimension of the row.
 func (r *Row) Dim(name string) (int, bool) {
 	if i := slices.Index(r.layout.dims, name); i >= 0 {
 		return r.dims[i], true
@@ -194,7 +193,6 @@ func seconds(s string, unit float64) (float64, error) {
 	return v * unit, nil
 }
 
-// integer reads a dimension.
 func integer(name, s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"throughline/serving/simulate"
 )
 
-// Simulated is the report of requests that were sent through a deployment.
 func Simulated(l *sentence.Loaded) *Page {
 	title := report.DeploymentTitle(l.Deployment, false)
 	return &Page{Title: "What clients see", Subtitle: title, Answer: sentence.Load(l), Sections: []Section{{
@@ -47,7 +46,6 @@ func percentiles(s *simulate.Seen) table.Any {
 	return t
 }
 
-// Scanned is the report of several questions.
 func Scanned(r *report.Scan) *Page {
 	p := &Page{Title: "Several questions", Subtitle: r.Title(), Answer: r.Sentences()}
 	p.Sections = []Section{{Title: "Points", Charts: drawn(picture.ScanKinds, picture.OfScan(r)), Tables: []Table{{Title: "Points", Wide: true, First: mostAtOnce, Any: r.Table()}}}}

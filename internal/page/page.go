@@ -27,7 +27,6 @@ var style string
 //go:embed page.js
 var script string
 
-// Page is a report.
 type Page struct {
 	Title    string
 	Subtitle string
@@ -47,7 +46,6 @@ type Section struct {
 	Folded []Section // each behind its title
 }
 
-// Table has a title.
 type Table struct {
 	Title string
 	Wide  bool // cells do not wrap
@@ -65,7 +63,6 @@ const (
 // wideKinds lists the kinds of charts that take the width of the page.
 var wideKinds = []string{"timeline", "load"}
 
-// Write writes the page.
 func (p *Page) Write(w io.Writer) error {
 	out := writer{Writer: bufio.NewWriterSize(w, 1<<16)}
 	e := html.EscapeString

@@ -19,7 +19,6 @@ import (
 	"throughline/op"
 )
 
-// drawn returns the charts that a value has.
 func drawn[T any](kinds []picture.Kind[T], from T) (out []*chart.Chart) {
 	for _, k := range kinds {
 		if c, err := k.Draw(from); err == nil {
@@ -29,7 +28,6 @@ func drawn[T any](kinds []picture.Kind[T], from T) (out []*chart.Chart) {
 	return out
 }
 
-// Explained is the report of a point with its explanations.
 func Explained(e *explain.Explained) *Page {
 	a, why := e.Answer, e.Why
 	r, parts := a.Record, e.Parts
@@ -101,7 +99,6 @@ func summary(r *result.Record) Table {
 	return Table{Title: "What it gives", Any: t}
 }
 
-// textOf is a cell of a record.
 func textOf(k *shownColumn, r *result.Record) string {
 	c := k.column()
 	one := table.Table[named]{Columns: []table.Column[named]{c}, Rows: []named{{"", r}}}
@@ -285,7 +282,6 @@ func (c *comparison) table(title string) Table {
 	return Table{Title: title, Wide: true, First: mostAtOnce, Any: t}
 }
 
-// Planned is the report of a plan.
 func Planned(p *advice.Plans) *Page {
 	l, got := p.Loaded, p.Advice
 	out := &Page{
@@ -344,7 +340,6 @@ func launched(a *advice.Advice) []Section {
 	return []Section{s}
 }
 
-// describe names a record in a line.
 func describe(r *result.Record) string {
 	text := r.Model.Name
 	for _, phase := range []op.Phase{op.Prefill, op.Decode} {
@@ -386,7 +381,6 @@ func (p *Runs) Start(mode string, pictures *picture.Runs) {
 	p.parts = append(p.parts, &runsPart{mode: mode, pictures: pictures})
 }
 
-// Add adds a run of the section.
 func (p *Runs) Add(r *result.Record) {
 	part := p.parts[len(p.parts)-1]
 	part.sample = r
@@ -402,7 +396,6 @@ func (p *Runs) Add(r *result.Record) {
 	part.single = append(part.single, single(name, r))
 }
 
-// Page returns the report.
 func (p *Runs) Page() *Page {
 	out := &Page{Title: "Runs", Subtitle: p.title, Answer: p.Answer}
 	for _, part := range p.parts {

@@ -25,7 +25,6 @@ const (
 	Text  Kind = 6
 )
 
-// Column of a table.
 type Column struct {
 	Name string
 	Kind Kind
@@ -71,7 +70,6 @@ type chunk struct {
 	rows, offset, size, whole int // once written: bytes with and without compression
 }
 
-// NewWriter begins a table.
 func NewWriter(out io.Writer, creator string, columns []Column) *Writer {
 	return &Writer{out: out, columns: columns, chunks: make([]chunk, len(columns)), creator: creator}
 }
@@ -192,7 +190,6 @@ func (w *Writer) write(b []byte) error {
 	return err
 }
 
-// flush writes the group.
 func (w *Writer) flush() error {
 	if w.at == 0 {
 		if err := w.write([]byte(magic)); err != nil {

@@ -102,7 +102,6 @@ func choicePaint(place int) chart.Paint {
 // choiceForms are the shapes of places.
 var choiceForms = [...]chart.Form{chart.Round, chart.Diamond, chart.Triangle, chart.Square}
 
-// Draw describes the chart.
 func (c *Choices) Draw() (*chart.Chart, error) {
 	p := chart.Panel{Weight: 1, X: chart.Axis{Title: arrow(c.Across), Log: true}, Y: chart.Axis{Title: c.Up.Title, Zero: true}}
 	tells := ""

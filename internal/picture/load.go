@@ -11,13 +11,11 @@ import (
 	"throughline/workload"
 )
 
-// Load is a simulated run.
 type Load struct {
 	Title  string // what is simulated
 	Result *simulate.Result
 }
 
-// LoadKinds are the charts of simulate.
 var LoadKinds = []Kind[Load]{
 	{"load", "running and waiting requests and the KV cache over time", load},
 	{"watts", "what the GPUs draw over time", watts},

@@ -18,7 +18,6 @@ type Measured struct {
 	Report *validate.Report
 }
 
-// MeasuredKinds are the charts of validate.
 var MeasuredKinds = []Kind[Measured]{
 	{"scatter", "predicted against measured, with bands of 10 and 25%", scatter},
 	{"errors", "share of predictions within an error, by group", errorShares},

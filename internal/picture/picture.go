@@ -18,7 +18,6 @@ type Kind[T any] struct {
 	Draw func(of T) (*chart.Chart, error)
 }
 
-// Names of kinds.
 func Names[T any](kinds []Kind[T]) (out []string) {
 	for _, k := range kinds {
 		out = append(out, k.Name)
@@ -26,7 +25,6 @@ func Names[T any](kinds []Kind[T]) (out []string) {
 	return out
 }
 
-// Find returns the kind of a name.
 func Find[T any](kinds []Kind[T], name string) (Kind[T], bool) {
 	for _, k := range kinds {
 		if k.Name == name {

@@ -162,6 +162,23 @@ func TestUnderTheRoof(t *testing.T) {
 	for name, s := range steps {
 		step := stepOf(t, s.phase, s.change)
 		spots, ceilings := step.Why.Roofline()
+		c, err := roofline(step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, width := range []float64{480, 900, 1600} { // names at the lines have room for some; the small print has all
+			note := ""
+			for _, m := range c.Draw(width, 0, "").Marks {
+				if strings.HasPrefix(m.ID, "note") {
+					note += m.Text + " "
+				}
+			}
+			for _, k := range ceilings {
+				if text := fmt.Sprintf("%s %s", strings.TrimSuffix(k.Name, explain.CalibratedSuffix), chart.Number(k.Rate/1e12)); !k.Calibrated && !strings.Contains(note, text) {
+					t.Errorf("%s at %g: %q is not in %q", name, width, text, note)
+				}
+			}
+		}
 		peaks, below := 0, 0
 		var bandwidth, top float64
 		for _, c := range ceilings {

@@ -16,7 +16,6 @@ import (
 	"throughline/plan"
 )
 
-// PlanKinds are the charts of plan.
 var PlanKinds = []Kind[*advice.Plans]{
 	{"frontier", "tokens/s per user against the objective: the frontier as steps, and the ranked deployments with their bands", frontier},
 	{"balance", "the request rates that the prefill and the decode pools hold", balance},
@@ -38,7 +37,6 @@ func planFrame(p *advice.Plans, kind, title string) *chart.Chart {
 // phases in the order of a request.
 var phases = []op.Phase{op.Prefill, op.Decode}
 
-// planOf summarizes a candidate.
 func planOf(c *advice.Candidate) string {
 	r := &c.Record
 	text := ""

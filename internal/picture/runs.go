@@ -42,7 +42,6 @@ type run struct {
 // sideTimes are the shares of a step, in seconds.
 type sideTimes struct{ attention, mlp, drafts, ends, network, waiting, offload float64 }
 
-// RunKinds are the charts of run.
 var RunKinds = []Kind[*Runs]{
 	{"frontier", "tokens/s per user against tokens/s per GPU, a point for each run", (*Runs).frontier},
 	{"lines", "a field over another, a line for each value of a third", (*Runs).lines},
@@ -69,7 +68,6 @@ func (r *Runs) Columns() int {
 	return len(seen)
 }
 
-// Add records a run.
 func (r *Runs) Add(of *result.Record) {
 	if len(r.list) == mostRuns {
 		r.lost++
@@ -96,7 +94,6 @@ func (r *Runs) Add(of *result.Record) {
 	r.list = append(r.list, n)
 }
 
-// numeric returns a field of a record as a number.
 func numeric(f *result.Field, of *result.Record) float64 {
 	switch v := f.Value(of).(type) {
 	case float64:
@@ -111,7 +108,6 @@ func numeric(f *result.Field, of *result.Record) float64 {
 	return math.NaN()
 }
 
-// text formats a field of a record.
 func text(f *result.Field, of *result.Record) string {
 	switch v := f.Value(of).(type) {
 	case nil:

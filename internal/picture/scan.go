@@ -29,12 +29,13 @@ type Scan struct {
 	Y      *Series
 	Value  Series
 	Less   bool     // is better, of the value
+	Note   string   // on the value; empty: none
 	Others []string // the axes besides both, in words; empty: none
 	Why    []string // why a point has no value
 	// User and GPU are the speeds of a frontier.
 	User, GPU Series
-	Kinds     []string  // the axes of each point that are not numbers, in words; nil: none
-	Held      []float64 // the highest rates at which limits hold
+	Kinds     []string           // the axes of each point that are not numbers, in words; nil: none
+	Held      map[string]float64 // the highest rates at which limits hold, by the other axes in words
 	// Plans are searches on several systems; empty: none.
 	Plans []*advice.Plans
 }
@@ -55,7 +56,6 @@ type Series struct {
 	Band   []float64 // of the prediction, as a share; nil: none
 }
 
-// ScanKinds are the charts of several questions.
 var ScanKinds = []Kind[*Scan]{
 	{"frontier", "of plans on several systems: the frontier of each as steps, and the best with their bands", (*Scan).frontiers},
 	{"lines", "figures over an axis, a line for each value of the others", (*Scan).lines},
@@ -107,8 +107,22 @@ func OfScan(r *report.Scan) *Scan {
 	s.Kinds = r.Beside(numeric...)
 	s.Less = sweep.Figures(r.Of.Of)[r.Objective()].Better < 0
 	s.Value = figure(sweep.Figures(r.Of.Of)[r.Objective()].Name)
+	if panels := panelsOf(r); r.Of.Of == question.Simulate { // what is asked for is no result of it
+		shown := panels[0]
+		if panels[1].limit.Seconds > 0 && shown.limit.Seconds == 0 {
+			shown = panels[1]
+		}
+		s.Value, s.Less = figure(shown.decisive()), true
+		if shown.limit.Seconds > 0 {
+			s.Note = fmt.Sprintf("The limit on %s: %s.", shown.short, shown.says())
+		}
+	}
 	s.User, s.GPU = figure("tokens_per_s_per_user"), figure("tokens_per_s_per_gpu")
 	for _, p := range panelsOf(r) {
+		if several(s.By) && len(p.figures) > 1 { // lines of each would hide each other
+			p.figures = []string{p.decisive()}
+			p.title = sweep.Figures(r.Of.Of)[sweep.Find(r.Of.Of, p.figures[0])].Title
+		}
 		var list []Series
 		for _, name := range p.figures {
 			if one := figure(name); slices.ContainsFunc(one.Values, func(v float64) bool { return !math.IsNaN(v) }) {
@@ -124,7 +138,7 @@ func OfScan(r *report.Scan) *Scan {
 			Limit  float64
 			Says   string
 			Series []Series
-		}{p.title, p.limit.Seconds * 1e3, strings.TrimSpace(p.limit.Statistic() + " ≤ " + number.Time(p.limit.Seconds, 3)), list})
+		}{p.title, p.limit.Seconds * 1e3, p.says(), list})
 	}
 	return s
 }
@@ -134,6 +148,26 @@ type panel struct {
 	title, short string
 	figures      []string
 	limit        workload.Limit // zero: none
+}
+
+// says is the limit in words.
+func (p *panel) says() string {
+	return strings.TrimSpace(p.limit.Statistic() + " ≤ " + number.Time(p.limit.Seconds, 3))
+}
+
+// decisive is the figure that the limit is on, or else the last, the highest percentile.
+func (p *panel) decisive() string {
+	for _, name := range p.figures {
+		if p.limit.Seconds > 0 && strings.Contains(name, "_"+p.limit.Statistic()+"_") {
+			return name
+		}
+	}
+	return p.figures[len(p.figures)-1]
+}
+
+// several reports whether points differ in other axes than that along x.
+func several(by []string) bool {
+	return slices.ContainsFunc(by, func(name string) bool { return name != by[0] })
 }
 
 // panelsOf are the panels of the command that was asked.
@@ -167,9 +201,9 @@ func (s *Scan) lines() (*chart.Chart, error) {
 			names = append(names, by)
 		}
 	}
-	several := 0
+	most := 0
 	for _, p := range s.Panels {
-		several = max(several, len(p.Series))
+		most = max(most, len(p.Series))
 		panel := s.empty(p.Title, p.Series)
 		if p.Limit > 0 {
 			panel.Rules = append(panel.Rules, chart.Rule{Y: chart.At(p.Limit), Paint: chart.Red, Dash: true, Label: p.Says})
@@ -178,6 +212,9 @@ func (s *Scan) lines() (*chart.Chart, error) {
 			for i, name := range names {
 				s.line(&panel, &p.Series[k], k, len(p.Series)-1, i, name, len(names))
 			}
+		}
+		if len(names) > mostShaded {
+			panel.Areas = nil
 		}
 		if len(panel.Areas) > 0 {
 			c.Note = "Shaded: the band of the prediction or, of several seeds, the 95% interval of the mean."
@@ -189,12 +226,19 @@ func (s *Scan) lines() (*chart.Chart, error) {
 	if len(c.Panels) == 0 {
 		return nil, errors.New("no point has numbers along " + cmp.Or(s.X.Name, "an axis"))
 	}
+	if len(names) > 1 && len(s.Held) > 0 { // the first sentence is of one curve
+		c.Title = fmt.Sprintf("%s over %s: what holds", c.Panels[0].Y.Title, s.X.Name)
+	}
 	for i, name := range names {
 		if name != "" && i < mostSeries {
-			c.Keys = append(c.Keys, chart.Key{Paint: chart.Series(i), Form: chart.FormOf(i), Text: name})
+			text := name
+			if rate, holds := s.Held[name]; holds {
+				text += ": holds " + number.Plain(rate, 4)
+			}
+			c.Keys = append(c.Keys, chart.Key{Paint: chart.Series(i), Form: chart.FormOf(i), Text: text})
 		}
 	}
-	if len(names) == 1 && several > 1 {
+	if len(names) == 1 && most > 1 {
 		for k, of := range s.Panels[0].Series {
 			c.Keys = append(c.Keys, chart.Key{Paint: chart.Series(k), Form: chart.FormOf(k), Text: of.Name})
 		}
@@ -202,6 +246,9 @@ func (s *Scan) lines() (*chart.Chart, error) {
 	c.Description = fmt.Sprintf("%d panels over %s, with a line for each of %d values of the other axes.", len(c.Panels), s.X.Name, len(names))
 	return c, nil
 }
+
+// mostShaded is how many curves have their bands shaded, which would cover each other.
+const mostShaded = 2
 
 // empty is a panel with the axes that suit some series, and the rates that hold.
 func (s *Scan) empty(title string, list []Series) chart.Panel {
@@ -214,7 +261,7 @@ func (s *Scan) empty(title string, list []Series) chart.Panel {
 	if name, timed := strings.CutSuffix(title, " ms"); timed {
 		panel.Y.Title, panel.Y.Text = name, millis
 	}
-	for _, rate := range s.Held {
+	if rate, holds := s.Held[s.By[0]]; holds && !several(s.By) { // of several curves the legend says it
 		panel.Rules = append(panel.Rules, chart.Rule{X: chart.At(rate), Paint: chart.Muted, Dash: true, Label: "holds " + number.Plain(rate, 4)})
 	}
 	return panel
@@ -227,9 +274,6 @@ func (s *Scan) line(panel *chart.Panel, of *Series, k, last, group int, name str
 		paint, form = chart.Series(k), chart.FormOf(k)
 	}
 	line := chart.Line{Paint: paint, Dash: groups > 1 && k%2 == 1}
-	if groups > 1 {
-		line.Label = of.Name
-	}
 	dots := chart.Dots{Paint: paint, Form: form}
 	var area chart.Area
 	for i, by := range s.By {
@@ -327,7 +371,7 @@ func (s *Scan) heatmap() (*chart.Chart, error) {
 	for _, name := range names {
 		c.Keys = append(c.Keys, chart.Key{Paint: chart.Muted, Form: chart.Box, Text: letter(names, name) + ": " + name})
 	}
-	c.Panels = []chart.Panel{p}
+	c.Panels, c.Note = []chart.Panel{p}, s.Note
 	c.Description = fmt.Sprintf("%s in %d columns of %s and %d rows of %s, from %s to %s.", s.Value.Name, len(columns), s.X.Name, len(rows), s.Y.Name, chart.Number(low), chart.Number(high))
 	return c, nil
 }

@@ -10,7 +10,7 @@ import (
 // rising is a curve whose TTFT grows a thousand times where the limits break.
 func rising() *Scan {
 	s := &Scan{Title: "a model, a system, 4 points", Says: "It holds 30 requests/s, and not 40.", X: Series{Name: "rate requests/s", Values: []float64{10, 20, 30, 40}},
-		By: []string{"", "", "", ""}, Held: []float64{30}}
+		By: []string{"", "", "", ""}, Held: map[string]float64{"": 30}}
 	for _, p := range []struct {
 		title string
 		by    float64
@@ -54,6 +54,29 @@ func TestCurvesShowTheLimit(t *testing.T) {
 	areas := c.Panels[1].Areas
 	if len(areas) != 1 || areas[0].Upper[0].Y != 50 || areas[0].Lower[0].Y != 32 { // 40 × and ÷ 1.25
 		t.Errorf("bands %v", areas)
+	}
+}
+
+// TestSeveralCurves: of several curves each panel has one line, no band and no rule of a rate: these would hide each other;
+// the legend says which rate holds.
+func TestSeveralCurves(t *testing.T) {
+	s := rising()
+	s.By, s.Held = []string{"", "", "osl 64", "osl 128"}, map[string]float64{"osl 64": 30}
+	for i := range s.Panels {
+		s.Panels[i].Series = s.Panels[i].Series[1:]
+	}
+	c, err := s.lines()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked(t, "several lines of a scan", c, false)
+	for _, p := range c.Panels {
+		if len(p.Lines) != 3 || len(p.Areas) != 0 || len(p.Rules) != 1 {
+			t.Errorf("%d lines, %d bands, %d rules", len(p.Lines), len(p.Areas), len(p.Rules))
+		}
+	}
+	if len(c.Keys) != 2 || c.Keys[0].Text != "osl 64: holds 30" || c.Title != "TTFT over rate requests/s: what holds" {
+		t.Errorf("%q with the legend %v", c.Title, c.Keys)
 	}
 }
 

@@ -27,7 +27,6 @@ type Step struct {
 	Window [2]float64 // shares of the step between which operators are named; none: a layer in its middle
 }
 
-// StepKinds are the charts of explain.
 var StepKinds = []Kind[Step]{
 	{"waterfall", "what TPOT and TTFT consist of, part after part", waterfall},
 	{"timeline", "when every operator runs, on which unit or network, and how well it uses the chip", timeline},
@@ -44,7 +43,6 @@ func (s *Step) experts() bool { return s.result().Problem.Model.IsMoE() }
 
 func (s *Step) name() string { return s.result().StepTitle() }
 
-// micros returns the time of the step in µs.
 func (s *Step) micros() float64 { return s.result().Estimate.StepTime * 1e6 }
 
 func (s *Step) frame(kind, title string) *chart.Chart {
@@ -144,9 +142,31 @@ func roofline(s Step) (*chart.Chart, error) {
 	}
 	c.Keys = append(l.keys, chart.Key{Paint: chart.Ink, Form: chart.Stroke, Text: "peak"}, chart.Key{Paint: chart.Muted, Form: chart.Stroke, Dash: true, Text: "calibrated"})
 	c.Panels = []chart.Panel{p}
-	c.Note = "The larger a point, the more of the step it takes. Operators in one kernel are one point. Dashed stems: the way to the ceiling. Calibrated: what large products reach."
+	c.Note = ceilingsText(ceilings) + " The larger a point, the more of the step it takes; operators in one kernel are one point. Dashed stems: the way to the ceiling."
 	c.Description = fmt.Sprintf("%d operators of the %s by operations per byte and operations per second, under the ceilings of %s.", len(ops), s.name(), s.result().Problem.System.Name)
 	return c, nil
+}
+
+// ceilingsText lists the ceilings, of which not all find room for their names at their lines.
+func ceilingsText(ceilings []explain.Ceiling) string {
+	var rates, memories []string
+	for _, k := range slices.SortedStableFunc(slices.Values(ceilings), func(a, b explain.Ceiling) int { return cmp.Compare(b.Rate, a.Rate) }) {
+		if k.Calibrated {
+			continue
+		}
+		text := k.Name + " " + chart.Number(k.Rate/1e12)
+		for _, other := range ceilings {
+			if other.Calibrated && other.Name == k.Name+explain.CalibratedSuffix {
+				text += " (" + chart.Number(other.Rate/1e12) + ")"
+			}
+		}
+		if k.Memory {
+			memories = append(memories, text)
+		} else {
+			rates = append(rates, text)
+		}
+	}
+	return fmt.Sprintf("Ceilings, in brackets what large products reach: %s Tflop/s; %s TB/s.", strings.Join(rates, ", "), strings.Join(memories, ", "))
 }
 
 // RefOf names an operator in all charts of a page.

@@ -52,7 +52,6 @@ type Result struct {
 	Ongoing bool
 }
 
-// PhaseName is the name of a phase.
 func PhaseName(p op.Phase) string { return string(question.PhaseOf(p)) }
 
 // Estimator answers questions one after another. What they share, it prepares once.
@@ -132,7 +131,6 @@ type prepared struct {
 // mostOpened bounds the cached combinations of files: tables use few, but may be of any length.
 const mostOpened = 256
 
-// open reads the files of a point.
 func (e *Estimator) open(p *question.Question) *opened {
 	key := filesKey{p.In, p.Model, p.System, p.DecodeSystem, p.Changed, p.Formats, p.Assume, p.Offload, p.GPULayers, p.Beside, p.Popularity, p.Fitted, "", p.GPUsPerNode, p.PowerLimit}
 	if p.Fitted != "" {
@@ -151,7 +149,6 @@ func (e *Estimator) open(p *question.Question) *opened {
 	return o
 }
 
-// Warnings are those of the files of a point.
 func (e *Estimator) Warnings(p *question.Question) []document.Problem {
 	o := e.open(p)
 	if o.err != nil {
@@ -260,7 +257,6 @@ func (o *opened) steps(out *Answer, p *question.Question, examined bool) error {
 	return nil
 }
 
-// record completes the record of an answer.
 func (a *Answer) record(tariff hardware.Tariff) {
 	d := &a.Deployment
 	a.Describe(d, a.Load)

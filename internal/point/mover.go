@@ -45,7 +45,6 @@ func (a *Answer) Mover(paths []string) (*Mover, error) {
 	return m, err
 }
 
-// GPUs of the deployment.
 func (m *Mover) GPUs() int { return m.record.Procs }
 
 // Moved is a step on other hardware.

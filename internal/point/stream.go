@@ -46,7 +46,6 @@ type Tally struct {
 	Bad  int // without an estimate
 }
 
-// WriteError is a failure to write the results.
 type WriteError struct{ Err error }
 
 func (e WriteError) Error() string { return e.Err.Error() }
@@ -221,7 +220,6 @@ func (s *stream) set(row []string, p *question.Question) (errs []error) {
 	return errs
 }
 
-// result appends the cells of an answer.
 func (s *stream) result(a *Answer) {
 	r := a.Record
 	for i, f := range resultFields {

@@ -45,7 +45,6 @@ func (c *Class) IsProduct() bool {
 // Difference is the predicted share less the measured one.
 func (c *Class) Difference() float64 { return c.Predicted - c.Measured }
 
-// Total is the sum of classes.
 type Total struct {
 	Measured float64 // of the time, by all kernels of the summary
 	Products Class   // all matrix products
@@ -53,7 +52,6 @@ type Total struct {
 	Apart bool
 }
 
-// Sum adds classes up.
 func Sum(classes []Class) (t Total) {
 	for i := range classes {
 		c := &classes[i]

@@ -51,7 +51,6 @@ func parseChange(word string) (Change, error) {
 	return Change{Subject(of), path, v, times}, nil
 }
 
-// of is the new value of a number.
 func (c *Change) of(was float64) float64 {
 	if c.Times {
 		return c.Value * was

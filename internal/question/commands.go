@@ -234,7 +234,6 @@ type conflict struct {
 	why     string
 }
 
-// conflicts are all of them.
 var conflicts = slices.Concat(ofBench, []conflict{
 	{Plan | Point, "prefix-hit", func(q *Question) bool { return q.Prefix > 0 && q.PrefixHit > 0 },
 		"says the same as prefix; give one of them"},

@@ -202,7 +202,6 @@ func (p *Fixed) split(l *Loaded, procs int) (plan.Plan, []error) {
 	return q, out
 }
 
-// overlap sets that of a plan.
 func (p *Fixed) overlap(q *plan.Plan) error {
 	if p.Overlap == AnyOverlap {
 		return wrong("overlap", fmt.Sprintf("%s is for a search; one deployment has %s", AnyOverlap, strings.Join(plan.OverlapNames(), ", ")))

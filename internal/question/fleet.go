@@ -177,7 +177,6 @@ func rateOf(word string, most float64) (kind string, x float64, err error) {
 	return kind, x, nil
 }
 
-// checkRate is the check of such a word.
 func checkRate(most float64) func(string) error {
 	return func(word string) error { _, _, err := rateOf(word, most); return err }
 }
@@ -191,7 +190,6 @@ type rate struct {
 	each                func(*Share) *float64
 }
 
-// rates gives every kind its price and power.
 func (l *Loaded) rates() error {
 	if l.Prefill == nil || l.Decode == nil {
 		return nil // which is told already

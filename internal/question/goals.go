@@ -14,7 +14,6 @@ type Goals struct{ TTFT, TPOT string }
 // bareGoal is a limit that names no share of the requests.
 var bareGoal = Setting{Above: true, High: mostMilliseconds, Unit: milliseconds}
 
-// checkGoal refuses what is no limit.
 func checkGoal(text string) error {
 	_, err := parseGoal(text)
 	return err

@@ -33,7 +33,6 @@ func Asked(in *files.Door, of Command) *Query {
 	return a
 }
 
-// NewQuery reads the words of a command.
 func NewQuery(in *files.Door, of Command, words map[string]string) *Query {
 	a := Asked(in, of)
 	a.Take(words)

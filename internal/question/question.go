@@ -101,7 +101,6 @@ const (
 	BothPhases Phase = "both"
 )
 
-// PhaseOf is the phase by its name.
 func PhaseOf(p op.Phase) Phase {
 	if p == op.Prefill {
 		return Prefill
@@ -195,7 +194,6 @@ func (q *Question) Split() bool {
 	return q.PrefillPlan != "" || q.DecodePlan != "" || q.DecodeSystem != ""
 }
 
-// Phases are those that are asked for.
 func (q *Question) Phases() []op.Phase {
 	switch {
 	case q.Phase == Prefill:
@@ -254,7 +252,6 @@ func (q *Question) Spread() (workload.Lengths, error) {
 	return n.Turns(t.Turns, t.PrefixCache), nil
 }
 
-// Limits on what clients see.
 func (q *Question) Limits() (out workload.Limits) {
 	ttft, tpot := q.Goals.limits()
 	for _, l := range []struct {
@@ -268,7 +265,6 @@ func (q *Question) Limits() (out workload.Limits) {
 	return out
 }
 
-// wrong is a problem of a setting.
 func wrong(setting, message string) error {
 	return &document.Error{Problems: []document.Problem{{Path: setting, Message: message}}}
 }

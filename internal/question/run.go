@@ -66,7 +66,6 @@ var ofRuns = []Setting{
 		Doc: "requests are messages, of which the server makes prompts", Ref: func(q *Question) any { return &q.Traffic.Chat }},
 }
 
-// checkShare refuses what is no share.
 func checkShare(text string) error {
 	if v, err := strconv.ParseFloat(text, 64); err != nil || !(v >= 0 && v <= 1) {
 		return fmt.Errorf("must be shares between 0 and 1, not %q", text)

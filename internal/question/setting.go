@@ -126,7 +126,6 @@ func Settings(of Command) []*Setting {
 	return out
 }
 
-// Lookup finds a setting of some commands by its name.
 func Lookup(of Command, name string) (*Setting, bool) {
 	for i := range settings {
 		if s := &settings[i]; s.Name == name && s.For&of != 0 {
@@ -205,7 +204,6 @@ const (
 // unasked is a question of which the kinds of settings are read, and nothing else.
 var unasked Question
 
-// Kind of the values.
 func (s *Setting) Kind() Kind {
 	switch s.value(&unasked).Kind() {
 	case reflect.Bool:
@@ -237,7 +235,6 @@ func (s *Setting) Get(q *Question) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// Set reads the value from text.
 func (s *Setting) Set(q *Question, text string) error {
 	v := s.value(q)
 	if s.Kind() == Count || s.Kind() == Number {
@@ -446,7 +443,6 @@ func (s *Setting) allowedWord(text string) error {
 	return nil
 }
 
-// Words are those of a list.
 func Words(text string) []string {
 	var out []string
 	for word := range strings.SplitSeq(text, ",") {

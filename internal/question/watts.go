@@ -21,7 +21,6 @@ func parseWatts(text string) (float64, error) {
 	return v, nil
 }
 
-// checkPowerLimit checks one of the power limits.
 func checkPowerLimit(word string) error {
 	if word == AnyLimit {
 		return nil

@@ -19,7 +19,6 @@ import (
 // Row is a run, with a value per column; nil: unknown.
 type Row []any
 
-// Column is one of the sheet.
 type Column struct {
 	Name string
 	Unit string
@@ -35,7 +34,6 @@ const (
 	Measured  = "measured"
 )
 
-// Columns of the sheet.
 var Columns = []Column{
 	{"Model", "", "name of the model", true, []string{"model", "model_path", "model_name"}},
 	{"Quantization", "", "bits of weights, activations and KV cache, as W8A8 KV8; of measurements, what the table says", true, []string{"precision", "quant"}},
@@ -78,7 +76,6 @@ var Sheet = func() (out []table.Column[Row]) {
 	return out
 }()
 
-// Set sets a value by column name.
 func (r Row) Set(name string, v any) {
 	r[slices.IndexFunc(Columns, func(c Column) bool { return c.Name == name })] = v
 }
@@ -158,7 +155,6 @@ func names() []string {
 	return out
 }
 
-// SetText sets a value by column name, from text.
 func (r Row) SetText(name, text string) error {
 	i := columnOf(name)
 	if i < 0 {
@@ -176,7 +172,6 @@ func (r Row) SetText(name, text string) error {
 	return nil
 }
 
-// Get returns a value by column name.
 func (r Row) Get(name string) any {
 	return r[slices.IndexFunc(Columns, func(c Column) bool { return c.Name == name })]
 }

@@ -21,7 +21,6 @@ type listed[T any] struct {
 
 type listedModel = listed[*model.Model]
 
-// Models lists the built-in models.
 func Models() (*table.Table[listedModel], error) {
 	t := &table.Table[listedModel]{Columns: modelColumns}
 	for _, name := range model.Catalogue.Names() {
@@ -68,7 +67,6 @@ func billions(n float64) string {
 	return fmt.Sprintf("%.0f B", n/1e9)
 }
 
-// Model describes a model.
 func Model(v table.View, loaded *model.Loaded) string {
 	m, f := loaded.Model, &loaded.File
 	total, active := m.Params()
@@ -144,7 +142,6 @@ func sourceLines(sources map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Systems lists the built-in systems.
 func Systems() (*table.Table[listedSystem], error) {
 	t := &table.Table[listedSystem]{Columns: systemColumns}
 	for _, name := range hardware.Catalogue.Names() {
@@ -228,7 +225,6 @@ func kernelLines(k *kernel.Set) string {
 	return strings.Join(append(lines, "mean errors on shapes not seen: "+strings.Join(errors, ", ")), "\n")
 }
 
-// System describes a system.
 func System(v table.View, sys *hardware.System, sources map[string]string) string {
 	p := pairs{view: v}
 	if sys.Type != "" {

@@ -28,7 +28,6 @@ func NewWide(with ...result.Category) *Wide {
 	return w
 }
 
-// Tables returns the names of the tables.
 func (w *Wide) Tables() []string {
 	var out []string
 	for i := range w.tables {
@@ -37,7 +36,6 @@ func (w *Wide) Tables() []string {
 	return out
 }
 
-// Add adds a run.
 func (w *Wide) Add(r *result.Record) {
 	w.columns++
 	for i := range w.tables {

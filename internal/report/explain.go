@@ -260,7 +260,6 @@ func SeekLine(a *explain.Answer) string {
 	return fmt.Sprintf("%s: no value %s reaches %s; %s, at best %s at %s", a.Parameter, span, goal, now, quantity(a.Best, a.GoalUnit), quantity(a.BestAt, a.Unit))
 }
 
-// ExplainedJSON returns a point and its explanations as one JSON object.
 func ExplainedJSON(x *explain.Explained) any {
 	a, why := x.Answer, x.Why
 	explained := map[string]*explain.Explanation{}

@@ -9,7 +9,6 @@ import (
 	"throughline/internal/atomicfile"
 )
 
-// File is a file to write.
 type File struct {
 	Name    string
 	Write   func(io.Writer) error

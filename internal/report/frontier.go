@@ -18,7 +18,7 @@ func (r *Scan) findFrontier() {
 	var points []*sweep.Point
 	for i := range r.rows {
 		row := &r.rows[i]
-		points = append(points, &sweep.Point{Number: i, Values: row.points[0].Values, Figures: row.Figures, Meets: row.Meets})
+		points = append(points, &sweep.Point{Number: i, Values: row.points[0].Values, Figures: row.Figures, Meets: row.Meets && (row.Fits || len(r.Of.Aims) > 0)})
 	}
 	front, aims := sweep.Frontier(r.Of, points)
 	if len(aims) < 2 {
@@ -53,7 +53,7 @@ func (r *Scan) frontierText() string {
 	if len(front) == 0 && len(r.Of.Aims) > 0 && r.Of.Sensitivity() == "" && len(r.rows) > 0 {
 		return "There is no frontier: no point has " + strings.Join(r.aimed(), " and ") + "."
 	}
-	if len(front) == 0 || r.Of.Sensitivity() != "" || len(r.Of.Aims) == 0 && (len(front) < 2 || !r.chooses()) {
+	if len(front) == 0 || r.Of.Sensitivity() != "" || len(r.Of.Aims) == 0 && (len(front) < 2 || !r.chooses() || len(r.byLoad()) > 1) {
 		return ""
 	}
 	points := len(r.rows)

@@ -59,14 +59,16 @@ func (r *Scan) held() (groups []*heldRates) {
 	return groups
 }
 
-// Held are the highest rates at which limits hold, where rates are along an axis.
-func (r *Scan) Held(axis int) (out []float64) {
+// Held are the highest rates at which limits hold, by the values of the other axes, where rates are
+// along an axis.
+func (r *Scan) Held(axis int) map[string]float64 {
+	out := map[string]float64{}
 	if axis < 0 || axis != r.rateAxis() {
-		return nil
+		return out
 	}
 	for _, g := range r.held() {
 		if g.holds > 0 && g.fail < math.Inf(1) {
-			out = append(out, g.holds)
+			out[g.name] = g.holds
 		}
 	}
 	return out
@@ -132,10 +134,10 @@ func (r *Scan) between() []string {
 	}
 	first, last := rows[0], rows[len(rows)-1]
 	names := []string{"ttft_ms", "tpot_ms"}
+	var parts []string
 	if r.Of.Of == question.Simulate {
 		names = []string{"ttft_p99_ms", "tpot_p99_ms"}
 	}
-	var parts []string
 	for which, name := range names {
 		k := sweep.Find(r.Of.Of, name)
 		if k < 0 || first.figure(k) == nil || last.figure(k) == nil {
@@ -154,15 +156,27 @@ func (r *Scan) between() []string {
 			parts = append(parts, fmt.Sprintf("%s goes from %s to %s", title, cell(first), cell(last)))
 		}
 	}
-	switch {
-	case len(parts) == 0:
-		return nil
-	case first != last:
-		return []string{fmt.Sprintf("From %s to %s %s.", r.where(first), r.where(last), strings.Join(parts, " and "))}
-	case r.repeated():
-		return []string{fmt.Sprintf("Over %d runs %s.", first.runs, strings.Join(parts, " and "))}
+	if k := r.Objective(); r.Of.Of != question.Simulate && r.figures[k].Limit == "" && first.figure(k) != nil && last.figure(k) != nil && first != last {
+		title, unit := r.figures[k].Title, ""
+		if name, timed := strings.CutSuffix(title, " ms"); timed {
+			title, unit = name, " ms"
+		}
+		parts = append(parts, fmt.Sprintf("%s goes from %s%s to %s%s", title, number.Plain(asNumber(first.figure(k)), 3), unit, number.Plain(asNumber(last.figure(k)), 3), unit))
 	}
-	return []string{fmt.Sprintf("At %s %s.", r.where(first), strings.Join(parts, " and "))}
+	if len(parts) == 0 {
+		return nil
+	}
+	said := parts[len(parts)-1]
+	if before := parts[:len(parts)-1]; len(before) > 0 {
+		said = strings.Join(before, ", ") + " and " + said
+	}
+	switch {
+	case first != last:
+		return []string{fmt.Sprintf("From %s to %s %s.", r.where(first), r.where(last), said)}
+	case r.repeated():
+		return []string{fmt.Sprintf("Over %d runs %s.", first.runs, said)}
+	}
+	return []string{fmt.Sprintf("At %s %s.", r.where(first), said)}
 }
 
 // Breaks reports whether limits were asked for and hold at no point.

@@ -17,12 +17,10 @@ type Array struct {
 	runs   int
 }
 
-// NewArray starts an array.
 func NewArray(w io.Writer, with ...result.Category) *Array {
 	return &Array{w: w, tables: result.Tables(with...)}
 }
 
-// Add writes a run.
 func (a *Array) Add(r *result.Record) error {
 	run := map[string]any{"mode": r.Mode}
 	for i := range a.tables {
@@ -52,7 +50,6 @@ func (a *Array) Add(r *result.Record) error {
 	return err
 }
 
-// Close ends the array.
 func (a *Array) Close() error {
 	end := "\n]\n"
 	if a.runs == 0 {

@@ -172,7 +172,6 @@ func head(answer []string, a *point.Answer, r *result.Record, v table.View) stri
 	return out
 }
 
-// PointTitle describes in a line what was estimated.
 func PointTitle(a *point.Answer) string {
 	r, d := &a.Phases[0], &a.Deployment
 	lengths := fmt.Sprintf("%d + %d tokens", a.Load.Lengths.Input, a.Load.Lengths.Output)
@@ -316,7 +315,6 @@ var (
 	}
 )
 
-// PointJSON returns a point as one JSON object.
 func PointJSON(a *point.Answer) any { return pointOf(a, sentence.Point(a)) }
 
 func pointOf(a *point.Answer, answer []string, more ...column) any {

@@ -123,7 +123,6 @@ func fieldNames() []string {
 	return out
 }
 
-// Add adds a run.
 func (t *Runs) Add(r *result.Record) {
 	t.count.runs++
 	switch {

@@ -38,15 +38,14 @@ type scanRow struct {
 	Width   []float64 // half of the 95% interval of the mean; NaN: none
 	Reason  string
 	Meets   bool
+	Fits    bool // into memory, or that is not asked
 	Beats   bool // no other row beats it in all figures of the frontier
 	runs    int
 	points  []*sweep.Point
 }
 
-// NewScan starts a report.
 func NewScan(s *scan.Scan) *Scan { return &Scan{Of: s, figures: sweep.Figures(s.Of)} }
 
-// Add takes the next point.
 func (r *Scan) Add(p *sweep.Point) {
 	if p == nil {
 		r.Left++
@@ -71,12 +70,15 @@ func (r *Scan) Finish() {
 		if !ok {
 			i = len(r.rows)
 			at[key.String()] = i
-			r.rows = append(r.rows, scanRow{Values: values, Meets: true})
+			r.rows = append(r.rows, scanRow{Values: values, Meets: true, Fits: true})
 		}
 		r.rows[i].points = append(r.rows[i].points, p)
 	}
 	for i := range r.rows {
 		r.rows[i].sum(len(r.figures))
+		if k := sweep.Find(r.Of.Of, "fits"); k >= 0 {
+			r.rows[i].Fits = r.rows[i].figure(k) != false
+		}
 	}
 	r.findFrontier()
 }
@@ -178,6 +180,9 @@ func (r *Scan) axisColumn(i int) table.Column[*scanRow] {
 		title += " ×"
 	}
 	c := table.Column[*scanRow]{Name: a.Column(), Title: title, Kind: table.Text, Value: func(row *scanRow) any { return row.Values[i] }}
+	if r.isLimit(i) {
+		c.Title, c.Cell = strings.ToUpper(a.Name)+" limit", func(row *scanRow) string { return limitText(row.Values[i]) }
+	}
 	if a.IsNumeric() && !r.hasWords(i) {
 		c.Kind = table.Number
 	}
@@ -316,8 +321,8 @@ func (r *Scan) Sentences() (out []string) {
 		return sentence.Systems(advice.Together(list), list)
 	}
 	out = r.holds()
-	if best, k := r.Best(); best != nil && len(out) == 0 && r.chooses() && r.Of.Sensitivity() == "" && len(r.Of.Aims) == 0 {
-		out = append(out, fmt.Sprintf("Best is %s: %s.", r.where(best), r.figureText(best, k)))
+	if text := r.bestText(); text != "" && len(out) == 0 {
+		out = append(out, text)
 	}
 	if text := r.frontierText(); text != "" {
 		out = append(out, text)
@@ -325,8 +330,11 @@ func (r *Scan) Sentences() (out []string) {
 	if len(out) == 0 && r.Of.Sensitivity() == "" {
 		out = append(out, r.between()...)
 	}
-	meet, failed := 0, 0
+	meet, failed, full := 0, 0, 0
 	for i := range r.rows {
+		if !r.rows[i].Fits {
+			full++
+		}
 		if r.rows[i].Meets {
 			meet++
 		}
@@ -336,6 +344,10 @@ func (r *Scan) Sentences() (out []string) {
 	}
 	if len(r.Of.Where) > 0 {
 		out = append(out, fmt.Sprintf("%d of %d points meet %s.", meet, len(r.rows)+r.Left, r.conditions()))
+	}
+	if full > 0 && full < len(r.rows) {
+		verb := map[bool]string{true: "does", false: "do"}[full == 1]
+		out = append(out, fmt.Sprintf("%d of %d points %s not fit into memory.", full, len(r.rows), verb))
 	}
 	if failed > 0 {
 		reason, n := r.commonReason()
@@ -360,56 +372,11 @@ func (r *Scan) commonReason() (most string, n int) {
 	return most, n
 }
 
-// loads are settings of what is asked of a deployment, among which there is nothing to choose.
-var loads = []string{"isl", "osl", "context", "prefix", "prefix-hit", "lengths", "rate", "num-prompts", "arrival", "turns", "trace", "model", scan.SeedSetting}
-
-// chooses reports whether an axis is a choice that one could make.
-func (r *Scan) chooses() bool {
-	return slices.ContainsFunc(r.Of.Axes, func(a scan.Axis) bool { return a.Setting == nil || !slices.Contains(loads, a.Setting.Name) })
-}
-
-// where names a row by its values.
-func (r *Scan) where(row *scanRow) string {
-	var parts []string
-	for i := range r.Of.Axes {
-		a := &r.Of.Axes[i]
-		if a.Name == scan.SeedSetting {
-			continue
-		}
-		text := fmt.Sprintf("%s %s", a.Name, valueText(row.Values[i]))
-		if a.Relative {
-			text = fmt.Sprintf("%s ×%s", a.Name, valueText(row.Values[i]))
-		}
-		if u := a.Unit(); u != "" && a.IsNumeric() {
-			text += " " + u
-		}
-		parts = append(parts, text)
-	}
-	return strings.Join(parts, ", ")
-}
-
 func valueText(v any) string {
 	if f, ok := v.(float64); ok {
 		return number.Plain(f, 6)
 	}
 	return fmt.Sprint(v)
-}
-
-// figureText is a figure and, beside it, the time per token.
-func (r *Scan) figureText(row *scanRow, k int) string {
-	text := ""
-	for _, at := range []int{k, sweep.Find(r.Of.Of, "tpot")} {
-		f := &r.figures[at]
-		if v := row.figure(at); v != nil && (at != k || text == "") {
-			name := strings.TrimSuffix(f.Title, " "+f.Unit)
-			unit := f.Unit
-			if strings.HasPrefix(name, f.Unit) {
-				name, unit = "", f.Title
-			}
-			text += ", " + strings.TrimSpace(fmt.Sprintf("%s %s %s", name, number.Plain(asNumber(v), 3), unit))
-		}
-	}
-	return strings.TrimPrefix(text, ", ")
 }
 
 func asNumber(v any) float64 {
@@ -424,21 +391,6 @@ func asNumber(v any) float64 {
 
 // Objective is the figure that points are compared by.
 func (r *Scan) Objective() int { return sweep.Objective(r.Of) }
-
-// Best is the row that is best by the objective, and which figure that is; nil: none has it.
-func (r *Scan) Best() (*scanRow, int) {
-	k := r.Objective()
-	sign := float64(cmp.Or(r.figures[k].Better, -1))
-	var best *scanRow
-	for i := range r.rows {
-		row := &r.rows[i]
-		v := asNumber(row.figure(k))
-		if row.Meets && !math.IsNaN(v) && (best == nil || sign*v > sign*asNumber(best.figure(k))) {
-			best = row
-		}
-	}
-	return best, k
-}
 
 // ScanJSON is the points with whole answers, and the rows of the table.
 func ScanJSON(r *Scan) any {

@@ -40,7 +40,6 @@ var RequestColumns = []table.Column[*simulate.Ended]{
 	table.NumberColumn("e2e_ms", "%.3f", func(e *simulate.Ended) float64 { return 1e3 * (e.Finish - e.Arrival) }),
 }
 
-// interval is a row of a timeline.
 type interval struct {
 	start, running, waiting, blocks, share float64
 	watts                                  any // of all processors; nil: not known
@@ -58,7 +57,6 @@ var timelineColumns = []table.Column[*interval]{
 	{Name: "watts", Kind: table.Number, Format: "%.1f", Value: func(r *interval) any { return r.watts }},
 }
 
-// WriteTimeline writes a row for each interval.
 func WriteTimeline(w io.Writer, form table.Form, r *simulate.Result) error {
 	t := r.Timeline
 	out := table.NewWriter(w, form, timelineColumns)

@@ -34,7 +34,6 @@ type span struct{ start, end float64 }
 
 func (s span) middle() float64 { return (s.start + s.end) / 2 }
 
-// NewSimulationTrace starts one.
 func NewSimulationTrace(out io.Writer, o *simulate.Options) *SimulationTrace {
 	w := trace.New(out)
 	t := &SimulationTrace{w: w, ranks: map[simulate.Place]*[]span{}}
@@ -167,7 +166,6 @@ func (t *SimulationTrace) until(p simulate.Place, time float64) (span, bool) {
 	return (*steps)[i-1], true
 }
 
-// Close ends the trace.
 func (t *SimulationTrace) Close() error {
 	for i, idle := range t.idle {
 		if idle > 0 {

@@ -58,7 +58,6 @@ type Field struct {
 	Value func(*Record) any
 }
 
-// In returns the value in another unit.
 func (f *Field) In(u Unit, r *Record) any {
 	v, ok := f.Value(r).(float64)
 	if u == f.Unit || !ok {
@@ -80,7 +79,6 @@ func In(name string, u Unit) func(*Record) any {
 // Fields is the registry of all fields, each once.
 func Fields() []*Field { return registry.list }
 
-// Lookup finds a field by its name.
 func Lookup(name string) (*Field, bool) {
 	f, ok := registry.byName[name]
 	return f, ok

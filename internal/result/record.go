@@ -124,7 +124,6 @@ func (s *Side) TooMuch() string {
 
 var phaseNames = [op.PhaseCount]string{op.Prefill: "prefill", op.Decode: "decode"}
 
-// Share returns the fraction of a step.
 func (s *Side) Share(seconds float64) float64 { return seconds / s.Step.StepTime }
 
 // Cards returns the cards that hold a number of processors.
@@ -207,14 +206,12 @@ func (r *Record) See(p serving.Prediction) {
 	}
 }
 
-// SeenAs sets TTFT and TPOT.
 func (r *Record) SeenAs(ttft, tpot float64) {
 	r.TTFT, r.TPOT = ttft, tpot
 	r.Latency = ttft + float64(r.Lengths.Output-1)*tpot
 	r.Sides[op.Prefill].Latency, r.Sides[op.Decode].Latency = ttft, tpot
 }
 
-// Decoding returns the side that decodes.
 func (r *Record) Decoding() *Side { return r.Sides[op.Decode] }
 
 // Tokens returns the output tokens per second.

@@ -20,7 +20,6 @@ type Row struct {
 	only func(*Record) bool
 }
 
-// Of returns the value that the table shows.
 func (r *Row) Of(record *Record) any {
 	if r.only != nil && !r.only(record) {
 		return nil

@@ -26,7 +26,6 @@ var kinds = map[table.Kind][]string{
 	table.Flag: {"use_flash_attn", "deploy_shared_expert_for_each_npu", "fits", "holds"},
 }
 
-// Kind returns the kind of the values of the field.
 func (f *Field) Kind() table.Kind {
 	name := f.Name
 	for _, prefix := range append([]string{rowPrefix}, prefixes[:]...) {

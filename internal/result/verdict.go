@@ -22,7 +22,6 @@ type Verdict struct {
 	Noise  float64 // relative standard error, by how much runs differ
 }
 
-// Holds reports whether the prediction keeps the limit.
 func (v *Verdict) Holds() bool { return v.Value <= v.Limit.Seconds }
 
 // Chance is the probability that the limit holds, given the band and the runs.

@@ -39,7 +39,6 @@ func Row(in *files.Door, name, which string) (map[string]string, error) {
 	return row, nil
 }
 
-// tableRow is a row of a table.
 func tableRow(name, which string, f io.Reader) (map[string]string, error) {
 	n := 1
 	if which != "" {

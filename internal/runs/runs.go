@@ -93,7 +93,6 @@ func Open(in *files.Door, name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(text)), nil
 }
 
-// read is the results of a file.
 func read(in *files.Door, name string, f io.Reader) ([]map[string]any, error) {
 	src, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
 	if err == nil && len(src) > mostBytes {
@@ -117,7 +116,6 @@ func rowOf(result map[string]any) (map[string]string, error) {
 	return Of(result)
 }
 
-// table is results as a table.
 func table(list []map[string]any) ([]byte, error) {
 	header, rows := Columns(), make([]map[string]string, len(list))
 	var errs []error

@@ -4,7 +4,6 @@ import (
 	"throughline/internal/document"
 )
 
-// ReadFile reads the file of a scan.
 func ReadFile(name string, src []byte) (*Request, error) {
 	doc := document.Parse(name, src)
 	var r Request

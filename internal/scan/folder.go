@@ -49,7 +49,6 @@ const (
 	MostParts = 1_000_000
 )
 
-// Parts is their number.
 func (m *Manifest) Parts() int { _, to := m.RoundParts(len(m.rounds()) - 2); return to }
 
 // rounds are the first points of rounds, and the number of points.
@@ -81,7 +80,6 @@ func (m *Manifest) Bounds(part int) (from, to int) {
 	return m.Points, m.Points
 }
 
-// PartAt is the part of a point.
 func (m *Manifest) PartAt(point int) int {
 	all := m.rounds()
 	for round := range len(all) - 1 {
@@ -93,7 +91,6 @@ func (m *Manifest) PartAt(point int) int {
 	return m.Parts()
 }
 
-// PartName is the file of a part.
 func PartName(part int) string { return fmt.Sprintf("part-%06d.parquet", part) }
 
 // PartOf is the part of a file; false: it is none.

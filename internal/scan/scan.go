@@ -18,7 +18,6 @@ import (
 	"throughline/internal/question"
 )
 
-// MostPoints limits a scan.
 const MostPoints = 1_000_000_000_000
 
 // Axis is a setting or a number of a file that takes several values.
@@ -28,7 +27,6 @@ type Axis struct {
 	*axis.Axis
 }
 
-// Scan is the questions.
 type Scan struct {
 	In    *files.Door // to the files that they name
 	Of    question.Command
@@ -378,7 +376,6 @@ func (s *Scan) size() float64 {
 	return n
 }
 
-// Len is the number of points.
 func (s *Scan) Len() int { return int(s.size()) }
 
 // Value is one of an axis.
@@ -412,7 +409,6 @@ func (s *Scan) At(i int, out []Value) {
 	}
 }
 
-// Value is the i-th of an axis.
 func (a *Axis) Value(i int) Value {
 	if a.Texts != nil {
 		return Value{a.Texts[i], a.At(i)}

@@ -42,7 +42,6 @@ func (p *pairFile) SetDefaults() { p.PrefillTP, p.DecodeTP = 1, 1 }
 
 func defaults() File { return File{Engine: "transformers"} }
 
-// Schema is the JSON Schema of the scenario format.
 func Schema() ([]byte, error) {
 	f := defaults()
 	return document.Schema("Throughline scenario", "scenario.schema.json", &f)
@@ -112,7 +111,6 @@ func Read(in *files.Door, name string, src []byte) (*Question, []document.Proble
 	return q, warnings, document.Join(errs...)
 }
 
-// reader reads one file.
 type reader struct {
 	in     *files.Door
 	doc    *document.File
@@ -157,7 +155,6 @@ func (r *reader) system(at, ref string) *hardware.System {
 	return s
 }
 
-// pair reads one scenario.
 func (r *reader) pair(q *Question, f *File, i int) {
 	given, at := &f.Scenarios[i], fmt.Sprintf("scenarios[%d]", i)
 	p := Pair{Name: given.Name, Prefill: Side{r.system(at+".prefill", given.Prefill), given.PrefillTP}, Decode: Side{r.system(at+".decode", given.Decode), given.DecodeTP}}

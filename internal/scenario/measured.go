@@ -74,7 +74,6 @@ func Compare(q *Question, rows []Row, src io.Reader) ([]Compared, error) {
 	return read.out, nil
 }
 
-// comparison reads the rows of one table.
 type comparison struct {
 	q    *Question
 	rows []Row

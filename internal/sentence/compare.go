@@ -73,7 +73,6 @@ func Kernels(s *profile.Step, tpot float64) []string {
 	return sentences(first+".", rest)
 }
 
-// short cuts the name of a kernel.
 func short(name string) string {
 	if r := []rune(name); len(r) > 32 {
 		return string(r[:31]) + "…"

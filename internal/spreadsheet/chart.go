@@ -34,7 +34,6 @@ type placed struct {
 	chart *Chart
 }
 
-// Place draws a chart at a row.
 func (s *Sheet) Place(row int, c *Chart) { s.charts = append(s.charts, placed{row, c}) }
 
 // emu is how many English Metric Units a pixel of 1/96 inch has.
@@ -70,7 +69,6 @@ func (b *Book) draw(s *Sheet, number int, charts *int, types *strings.Builder) {
 	fmt.Fprintf(types, `<Override PartName="/xl/drawings/%s" ContentType="%sofficedocument.drawing+xml"/>`, name, spoken)
 }
 
-// label is a text in a chart.
 func label(text string) string {
 	return `<c:title><c:tx><c:rich><a:bodyPr/><a:p><a:r><a:rPr lang="en-US"/><a:t>` + escaped(text) + `</a:t></a:r></a:p></c:rich></c:tx><c:overlay val="0"/></c:title>`
 }
@@ -84,7 +82,6 @@ func painted(holder, colour string) string {
 	return "<c:spPr>" + fmt.Sprintf(holder, `<a:solidFill><a:srgbClr val="`+colour+`"/></a:solidFill>`) + "</c:spPr>"
 }
 
-// text is the part of a chart.
 func (c *Chart) text() string {
 	grouping, overlap := "clustered", ""
 	if c.Shares {

@@ -38,7 +38,6 @@ type Width struct {
 // shade colours cells from white, the least, to a colour, the greatest.
 type shade struct{ cells, colour string }
 
-// Cell is a value with a style.
 type Cell struct {
 	Value any
 	Style Style
@@ -193,7 +192,6 @@ func (s *Sheet) Table(cells string, head, frozen int) {
 	}
 }
 
-// at is a range of this sheet.
 func (s *Sheet) at(cells string) string {
 	return "'" + strings.ReplaceAll(s.name, "'", "''") + "'!" + cells
 }

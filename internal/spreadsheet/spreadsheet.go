@@ -16,14 +16,12 @@ import (
 // MostColumns of a sheet.
 const MostColumns = 16384
 
-// Book is a workbook.
 type Book struct {
 	sheets []*Sheet
 	styles []Style
 	parts  []*part
 }
 
-// Style is how a cell looks.
 type Style struct {
 	Bold, Filled bool
 	Size         int  // of the letters; 0: as everywhere
@@ -48,7 +46,6 @@ func (b *Book) Sheet(name string) *Sheet {
 	return b.sheets[slices.IndexFunc(b.sheets, func(s *Sheet) bool { return s.name == name })]
 }
 
-// style is the number of a style.
 func (b *Book) style(s Style) int {
 	i := slices.Index(b.styles, s)
 	if i < 0 {
@@ -79,7 +76,6 @@ func (p *part) Write(b []byte) (int, error) {
 	return p.packer.Write(b)
 }
 
-// add adds a part of a text.
 func (b *Book) add(name, text string) {
 	p := newPart(name)
 	io.WriteString(p, declaration+text)
@@ -141,7 +137,6 @@ func wrapped(tag, text string) *strings.Builder {
 	return &out
 }
 
-// pack writes the archive.
 func pack(out io.Writer, parts []*part) error {
 	z := zip.NewWriter(out)
 	for _, p := range parts {

@@ -143,7 +143,6 @@ func (f folder) Remove(_ context.Context, name string) error {
 	return err
 }
 
-// collected collects what is written.
 func collected(write func(io.Writer) error) ([]byte, error) {
 	var b bytes.Buffer
 	err := write(&b)

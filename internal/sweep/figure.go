@@ -94,7 +94,6 @@ var simulated = func() []Figure {
 	)
 }()
 
-// Figures are those of a command.
 func Figures(of question.Command) []Figure {
 	if of == question.Simulate {
 		return simulated
@@ -102,7 +101,6 @@ func Figures(of question.Command) []Figure {
 	return recorded
 }
 
-// figuresOf are the figures of a record.
 func figuresOf(r *result.Record) []any {
 	out := make([]any, len(recorded))
 	for i := range recorded {
@@ -122,7 +120,6 @@ func bandsOf(c *serving.Confidence) (out [2]float64) {
 	return out
 }
 
-// figuresOfRun are those of a simulation.
 func figuresOfRun(r *simulate.Result, limited bool) []any {
 	out := make([]any, len(simulated))
 	for i := range simulated {

@@ -38,13 +38,11 @@ func FormOf(name string) Form {
 // Note is a text that a Parquet file carries beside its table.
 type Note struct{ Key, Text string }
 
-// Writer streams rows.
 type Writer[T any] interface {
 	Add(row T) error
 	Close() error
 }
 
-// NewWriter starts a file.
 func NewWriter[T any](w io.Writer, form Form, columns []Column[T], notes ...Note) Writer[T] {
 	columns = slices.DeleteFunc(slices.Clone(columns), func(c Column[T]) bool { return c.Name == "" })
 	switch form {
@@ -56,7 +54,6 @@ func NewWriter[T any](w io.Writer, form Form, columns []Column[T], notes ...Note
 	return newCSV(w, columns)
 }
 
-// Write writes all rows.
 func (t *Table[T]) Write(w io.Writer, form Form) error {
 	out := NewWriter(w, form, t.Columns)
 	for _, row := range t.Rows {
@@ -67,7 +64,6 @@ func (t *Table[T]) Write(w io.Writer, form Form) error {
 	return out.Close()
 }
 
-// MarshalJSON writes an array of the rows.
 func (t *Table[T]) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	err := t.Write(&b, JSON)
@@ -170,7 +166,6 @@ func (o *objects[T]) append(b []byte, row T) []byte {
 	return append(b, '}')
 }
 
-// Object is one row.
 type Object[T any] struct {
 	Columns []Column[T]
 	Row     T

@@ -59,7 +59,6 @@ func (g *Grid) Markdown() string {
 	return g.table(all).RenderMarkdown()
 }
 
-// Empty reports whether there are no rows.
 func (g *Grid) Empty() bool { return len(g.rows) == 0 }
 
 func (g *Grid) table(shown []int) table.Writer {

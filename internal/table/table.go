@@ -137,10 +137,8 @@ func Of[E any](columns []Column[*E], list []E) *Table[*E] {
 	return t
 }
 
-// Len returns the number of rows.
 func (t *Table[T]) Len() int { return len(t.Rows) }
 
-// shownColumns returns the columns for people.
 func (t *Table[T]) shownColumns() []Column[T] {
 	return slices.DeleteFunc(slices.Clone(t.Columns), func(c Column[T]) bool { return c.Files })
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// View is how tables are shown.
 type View struct {
 	// Width is that of the terminal; 0: unlimited.
 	Width int

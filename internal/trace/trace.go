@@ -13,7 +13,6 @@ import (
 // MostEvents of a file. Viewers take a minute to open a million.
 const MostEvents = 2_000_000
 
-// Arg is an attribute of an event.
 type Arg struct {
 	Key   string
 	Value any // number or text
@@ -28,7 +27,6 @@ type Writer struct {
 	LeftOut int
 }
 
-// New starts a trace.
 func New(w io.Writer) *Writer {
 	t := &Writer{w: bufio.NewWriterSize(w, 1<<16)}
 	t.w.WriteString("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")

@@ -60,7 +60,6 @@ type Coverage struct {
 	Constant float64    // the band that would hold as many if all had the same, known afterwards
 }
 
-// Cells are the coverage as a row of a table.
 func (c *Coverage) Cells() []string {
 	out := []string{estimate.Quantities[c.Quantity], c.Level.String(), strconv.Itoa(c.Rows), Share(c.Inside)}
 	for _, third := range c.Thirds {

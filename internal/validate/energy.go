@@ -83,7 +83,6 @@ func Energy(ctx context.Context, name string, src io.Reader, q question.Question
 	return r, err
 }
 
-// energy of one row.
 func (p *servingPredictor) energy(cell func(string) string, task energyTask) (*result.Energy, error) {
 	run, err := p.read(cell)
 	if err != nil {

@@ -30,7 +30,6 @@ type part struct {
 	scale bool
 }
 
-// parts are all of them.
 var parts = []part{
 	{"decode", 0.1, func(f *deploy.Fit) *float64 { return &f.Decode }, true},
 	{"prefill", 0.2, func(f *deploy.Fit) *float64 { return &f.Prefill }, true},
@@ -88,7 +87,6 @@ type Target struct {
 	noise    float64
 }
 
-// FitPoint is a measured run.
 type FitPoint struct {
 	label   string
 	line    int
@@ -515,7 +513,6 @@ func Identity(d *deploy.Deployment) string {
 // fitFigures are the targets of a fit; in each list, later names replace missing earlier ones.
 var fitFigures = [][]string{{"TTFT"}, {"TTFT p50"}, {"TPOT", "ITL"}, {"TPOT p50", "ITL p50"}}
 
-// point reads a run.
 func (f *Fitter) point(cell func(string) string) (*FitPoint, error) {
 	made, err := f.read(cell)
 	if err != nil {

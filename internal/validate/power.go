@@ -94,7 +94,6 @@ func newPowerReader(name string, s *hardware.System, base question.Question) *po
 	}
 }
 
-// load reads a row.
 func (r *powerReader) load(get func(string) string) (l powerLoad, err error) {
 	l.duty = 1
 	for _, n := range []struct {

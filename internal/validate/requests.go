@@ -73,7 +73,6 @@ func (f *stepFigures) list() []int64 {
 	return []int64{f.decode, f.prefillTokens, f.prefillSeqs, f.waiting, f.blocks, f.context}
 }
 
-// engineRun is a recorded run.
 type engineRun struct {
 	name, model string
 	policy      simulate.Policy
@@ -231,7 +230,6 @@ var requestMetrics = func() []requestMetric {
 	)
 }()
 
-// WriteCSV writes the figures of all runs.
 func (r *RequestsReport) WriteCSV(w io.Writer) error {
 	return table.Of([]table.Column[*RunMetric]{
 		table.TextColumn("run", func(m *RunMetric) string { return m.Run }),

@@ -88,7 +88,6 @@ func (t Trial) Serving(ctx context.Context, name string, src io.Reader, q questi
 	return r, nil
 }
 
-// checkHeader checks the header of a table.
 func (p *servingPredictor) checkHeader(header []string) error {
 	missing := slices.DeleteFunc(slices.Clone(servingColumns), func(c string) bool {
 		s, _ := question.Lookup(question.Estimate, c)
@@ -167,7 +166,6 @@ func (p *servingPredictor) cells(cell func(string) string) question.Row {
 	}}.Completed()
 }
 
-// row predicts one row.
 func (p *servingPredictor) row(cell func(string) string) Row {
 	run, err := p.read(cell)
 	cells := p.cells(cell)
@@ -354,7 +352,6 @@ func (r *servingRun) kind() string {
 	return coldTTFT
 }
 
-// answer predicts a run.
 func (p *servingPredictor) answer(r *servingRun) (answer, error) {
 	a := answer{output: float64(r.Load.Lengths.Output), gpus: float64(r.Served.Procs()), endless: r.endless()}
 	if r.rate() > 0 && p.depth == Nothing {

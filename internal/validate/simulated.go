@@ -21,7 +21,6 @@ const (
 // endless reports whether requests come at a rate, and no one says how many.
 func (r *servingRun) endless() bool { return r.rate() > 0 && r.q.Traffic.Requests == 0 }
 
-// traffic is the requests of a run.
 func (r *servingRun) traffic() (workload.Traffic, error) {
 	t, err := r.q.ReadTraffic(func(string) bool { return true })
 	t.Rate, t.Requests = r.q.Traffic.Rate, r.q.Traffic.Requests

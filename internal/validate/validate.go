@@ -51,7 +51,6 @@ type Figure struct {
 // Error of the prediction, relative to the measurement.
 func (f *Figure) Error() float64 { return f.Predicted/f.Measured - 1 }
 
-// Report is all rows of a table.
 type Report struct {
 	Header  []string // of the input, and the columns that were added
 	Figures []string // names of the figures of a row; a single one needs none
@@ -282,7 +281,6 @@ func (r *Report) Reason(row *Row) string {
 	return strings.Join(parts, "; ")
 }
 
-// WriteCSV writes the table with its predictions.
 func (r *Report) WriteCSV(w io.Writer) error {
 	c := csvfile.NewWriter(w)
 	if err := c.Write(r.Header); err != nil {

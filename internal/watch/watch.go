@@ -29,7 +29,6 @@ type stamp struct {
 	info     fs.FileInfo // of the file itself, not its name
 }
 
-// Stat reads the state of files.
 func Stat(names []string) State {
 	s := State{}
 	for _, name := range names {

@@ -54,7 +54,6 @@ func (p *pivots) add(r *result.Record) {
 	p.best[at] = best{max(b.whole, r.Tokens()), max(b.card, r.Tokens()/float64(r.Cards))}
 }
 
-// limits formats the latency limits.
 func limits(r *result.Record) string {
 	text := ""
 	for _, l := range []struct {

@@ -131,7 +131,6 @@ func shown(v any) any {
 	return spreadsheet.Cell{Value: f, Style: spreadsheet.Style{Format: format}}
 }
 
-// Add adds a run.
 func (w *Workbook) Add(r *result.Record) error {
 	if w.runs == MostRuns {
 		return fmt.Errorf("a workbook has room for %d runs", MostRuns)
@@ -160,7 +159,6 @@ func (w *Workbook) Add(r *result.Record) error {
 	return nil
 }
 
-// AddRaw adds a row to the raw data.
 func (w *Workbook) AddRaw(row rawdata.Row) { w.raw.Add(row) }
 
 // rawOf returns the raw data of a run without an engine, or nil without a plan.

@@ -85,7 +85,6 @@ const compiledOnH200 = "H200, compiled"
 // does not split the context.
 var skipped = regexp.MustCompile(`sparse_attention|wideep_\w+_mla|h200_sxm_.*0\.5\.6.*deepep|INDEX|/dsa/|/gdn/|/h20/64-2-128`)
 
-// names are the files of the tables.
 func (m *measured) names(folder string) ([]string, error) {
 	var out []string
 	for _, pattern := range m.files {

@@ -75,10 +75,8 @@ func Inputs(folder string) (*Record, error) {
 	return r, nil
 }
 
-// Add notes what came out.
 func (r *Record) Add(o Output) { r.Outputs[o.Name] = sum(o.Content) }
 
-// Encode is the record as a file.
 func (r *Record) Encode() ([]byte, error) {
 	src, err := json.MarshalIndent(r, "", "  ")
 	return append(src, '\n'), err

@@ -139,7 +139,6 @@ func (p *predictor) benchmark(c *config) (float64, error) {
 	return c.rate(float64(r.Output) / r.Duration()), nil
 }
 
-// shape is a model of the catalogue.
 func (p *predictor) shape(name string) (*model.Model, error) {
 	if m := p.shapes[name]; m != nil {
 		return m, nil

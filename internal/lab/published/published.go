@@ -50,7 +50,6 @@ type Row struct {
 // inputs is a row without its figure: all that rules and readers see.
 type inputs struct{ cells []string }
 
-// get is the text of a column.
 func (in inputs) get(column string) string {
 	if column == "value" {
 		panic("a class never depends on the figure")

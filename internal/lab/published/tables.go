@@ -9,7 +9,6 @@ import (
 	"throughline/number"
 )
 
-// SummaryTable is the errors by class and group.
 func (t *Table) SummaryTable() table.Any {
 	columns := validate.SummaryColumns(func(s *Summary) *validate.Summary { return &s.Summary })
 	at := func(title string) int {
@@ -29,7 +28,6 @@ func (t *Table) SummaryTable() table.Any {
 	return table.Of(columns, t.Summaries())
 }
 
-// LayerTable is the parts of layers, published and predicted.
 func (t *Table) LayerTable() table.Any {
 	columns := []table.Column[*Layer]{{Title: "ms per layer, published / predicted", Cell: func(l *Layer) string { return l.Name }}}
 	for i, name := range PartNames {
@@ -43,7 +41,6 @@ func (t *Table) LayerTable() table.Any {
 	return table.Of(columns, t.Layers())
 }
 
-// RatioTable is the ratios, published and predicted.
 func (t *Table) RatioTable() table.Any {
 	predicted := func(title string, cell func(*Ratio) string) table.Column[*Ratio] {
 		return table.Column[*Ratio]{Title: title, Cell: func(r *Ratio) string {
