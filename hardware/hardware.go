@@ -209,26 +209,8 @@ func (c *CollectiveRate) Volume(bytes float64, n int) float64 {
 	return bytes * c.Scale * (1 + c.Offset/float64(n))
 }
 
-// Scales are those of a level's collectives.
-func (n *Network) Scales() (out [CollectiveCount]float64) {
-	for c := range n.Ops {
-		out[c] = n.Ops[c].Scale
-	}
-	return out
-}
-
 // IsHost reports whether the processor is a CPU, which launches its own operators.
 func (s *System) IsHost() bool { return s.Type == "cpu" }
-
-// Level is the innermost network with span consecutive processors per group, or the outermost one.
-func (s *System) Level(span int) *Network {
-	for i := range s.Networks {
-		if s.Networks[i].Size >= span {
-			return &s.Networks[i]
-		}
-	}
-	return &s.Networks[len(s.Networks)-1]
-}
 
 // Between is the span of transfers between two systems: different ones meet on their outermost
 // networks, since a node or a rack has processors of one kind.

@@ -75,6 +75,15 @@ func Banded(seconds, band float64) string {
 	return Time(seconds, digits) + " " + Band(band)
 }
 
+// Round keeps significant digits.
+func Round(v float64, digits int) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return v
+	}
+	unit := math.Pow(10, float64(digits-1)-math.Floor(math.Log10(math.Abs(v))))
+	return math.Round(v*unit) / unit
+}
+
 // Rate writes a rate, with commas between thousands from ten thousand on.
 func Rate(v float64) string {
 	if math.Abs(v) < 1e4 || math.Abs(v) >= 1e15 {

@@ -81,12 +81,6 @@ func (o *Outcome) Spare(procs int) int {
 	return procs - used
 }
 
-// Balance is how evenly the phases are loaded: the slower rate over the faster.
-func (o *Outcome) Balance() float64 {
-	p, d := o.Prefill.Rate(), o.Decode.Rate()
-	return min(p, d) / max(p, d)
-}
-
 // Best searches one phase. The result does not depend on the number of workers.
 func Best(ctx context.Context, p *Problem, workers int) (Result, error) {
 	plans := p.Plans()

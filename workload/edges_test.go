@@ -15,7 +15,7 @@ import (
 func TestTraceLimits(t *testing.T) {
 	long := strings.Repeat("x", 2<<20)
 	for name, c := range map[string]struct{ content, want string }{
-		"empty.csv":  {"", "empty.csv: is empty: its first row names the columns"},
+		"empty.csv":  {"", "empty.csv: the table is empty: its first row names the columns"},
 		"long.csv":   {"isl,osl\n1,2\n" + long, "long.csv: after line 2: a row has more than 1048576 bytes (is a quote not closed?), the most that is read"},
 		"wide.csv":   {"isl,osl\n1,2,3\n", "wide.csv: line 2: 3 cells, the header has 2"},
 		"inf.csv":    {"isl,osl\n1,2\ninf,2\n", "inf.csv: line 3: an input must be 1 to 1e9 tokens and an output 0 to 1e9, not +Inf and 2"},

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -236,29 +235,20 @@ var columnNames = [3][]string{
 	{"output_length", "num_decode_tokens", "generatedtokens", "completion_tokens", "osl", "output"},
 }
 
-// findColumn finds a column by one of its names, in any case and after a byte order mark; -1: none.
-func findColumn(header, names []string) int {
-	return slices.IndexFunc(header, func(h string) bool {
-		return slices.Contains(names, strings.ToLower(strings.TrimSpace(strings.TrimPrefix(h, "\uFEFF"))))
-	})
-}
-
 func (r *traceReader) header() error {
-	header, err := r.csv.Read()
-	if err == io.EOF {
-		return errors.New("is empty: its first row names the columns")
-	} else if err != nil {
+	header, err := r.csv.Header()
+	if err != nil {
 		return err
 	}
 	r.width = len(header)
 	for i, names := range columnNames {
-		r.at[i] = findColumn(header, names)
+		r.at[i] = slices.IndexFunc(header, func(h string) bool { return slices.Contains(names, strings.ToLower(h)) })
 		if r.at[i] < 0 && i > 0 {
 			return fmt.Errorf("line 1: no column is named one of %s", strings.Join(names, ", "))
 		}
 		if i == 0 {
 			r.timed = r.at[0] >= 0
-			r.date = r.timed && strings.EqualFold(strings.TrimSpace(header[r.at[0]]), "timestamp")
+			r.date = r.timed && strings.EqualFold(header[r.at[0]], "timestamp")
 		}
 	}
 	return nil

@@ -359,7 +359,7 @@ func (w *verdicts) fullest(u *namedLayout, one *point.Answer) (best int, rate fl
 	// The closed form finds the neighbourhood, of which simulations are asked: of loads that all
 	// ranks share alike, where there are many.
 	w.estimator.Rough = true
-	near, _ := between(full, 2*full, func(n int) bool { _, ok := within(n); return ok })
+	near := between(full, 2*full, func(n int) bool { _, ok := within(n); return ok })
 	w.estimator.Rough = false
 	unit := 1
 	if near >= 16*full {
@@ -379,9 +379,9 @@ func (w *verdicts) fullest(u *namedLayout, one *point.Answer) (best int, rate fl
 	return best, rate
 }
 
-// between finds, to a 128th, the last number that holds and the first that does not: the low one
-// holds, and the high one is doubled while it does.
-func between(low, high int, holds func(int) bool) (last, first int) {
+// between finds, to a 128th, the last number that holds: the low one does, and the high one is
+// doubled while it does.
+func between(low, high int, holds func(int) bool) int {
 	for most := low << 14; high <= most && holds(high); high *= 2 {
 		low = high
 	}
@@ -392,7 +392,7 @@ func between(low, high int, holds func(int) bool) (last, first int) {
 			high = mid
 		}
 	}
-	return low, high
+	return low
 }
 
 // oneLine returns the first of several problems.

@@ -40,23 +40,24 @@ func newModels(s Streams) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return show(s, view, asJSON, report.Models) },
 	}
 	addOutputs(cmd, "models", map[string]any{"json": &asJSON, "wide": &view.wide})
-	cmd.AddCommand(newModelsShow(s), newModelsImport(s))
+	cmd.AddCommand(newShow(cmd, model.Catalogue, "a built-in model, a model file or a Hugging Face config.json", `  throughline models show Qwen3-32B
+  throughline models show Qwen3-32B --json > my_model.json
+  throughline models show DeepSeek-V3/config.json`, func(ref string, asJSON bool) error { return showModel(s, ref, asJSON) }), newModelsImport(s))
 	return cmd
 }
 
-func newModelsShow(s Streams) *cobra.Command {
+// newShow shows a file of a catalogue, or what may stand in its place.
+func newShow(of *cobra.Command, set catalogue.Set, what, example string, show func(ref string, asJSON bool) error) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "show NAME|FILE",
-		Short: "Show a built-in model, a model file or a Hugging Face config.json",
-		Example: `  throughline models show Qwen3-32B
-  throughline models show Qwen3-32B --json > my_model.json
-  throughline models show DeepSeek-V3/config.json`,
-		Args:              oneArgument("the name of a built-in model or a file"),
-		ValidArgsFunction: completeNames(model.Catalogue),
-		RunE:              func(_ *cobra.Command, args []string) error { return showModel(s, args[0], asJSON) },
+		Use:               "show NAME|FILE",
+		Short:             "Show " + what,
+		Example:           example,
+		Args:              oneArgument("the name of a built-in " + strings.TrimSuffix(of.Name(), "s") + " or a file"),
+		ValidArgsFunction: completeNames(set),
+		RunE:              func(_ *cobra.Command, args []string) error { return show(args[0], asJSON) },
 	}
-	addOutputs(cmd, "models show", map[string]any{"json": &asJSON})
+	addOutputs(cmd, of.Name()+" show", map[string]any{"json": &asJSON})
 	return cmd
 }
 

@@ -35,22 +35,8 @@ func newSystems(s Streams) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return show(s, view, asJSON, report.Systems) },
 	}
 	addOutputs(cmd, "systems", map[string]any{"json": &asJSON, "wide": &view.wide})
-	cmd.AddCommand(newSystemsShow(s))
-	return cmd
-}
-
-func newSystemsShow(s Streams) *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "show NAME|FILE",
-		Short: "Show a built-in system or a system file",
-		Example: `  throughline systems show H800_IB
-  throughline systems show H800_IB --json > my_chip.json`,
-		Args:              oneArgument("the name of a built-in system or a file"),
-		ValidArgsFunction: completeNames(hardware.Catalogue),
-		RunE:              func(_ *cobra.Command, args []string) error { return showSystem(s, args[0], asJSON) },
-	}
-	addOutputs(cmd, "systems show", map[string]any{"json": &asJSON})
+	cmd.AddCommand(newShow(cmd, hardware.Catalogue, "a built-in system or a system file", `  throughline systems show H800_IB
+  throughline systems show H800_IB --json > my_chip.json`, func(ref string, asJSON bool) error { return showSystem(s, ref, asJSON) }))
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -97,6 +98,24 @@ func (r *Reader) Read() ([]string, error) {
 	return row, nil
 }
 
+// ErrEmpty is the error of a table without rows.
+var ErrEmpty = errors.New("the table is empty: its first row names the columns")
+
+// Header reads the names of the columns, without the spaces and the byte order mark around them.
+func (r *Reader) Header() ([]string, error) {
+	row, err := r.Read()
+	if err == io.EOF {
+		return nil, ErrEmpty
+	} else if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(row))
+	for i, name := range row {
+		names[i] = strings.TrimSpace(strings.TrimPrefix(name, "\uFEFF"))
+	}
+	return names, nil
+}
+
 func exceeds(what string, limit int, unit string) error {
 	return fmt.Errorf("%s has more than %d %s, the most that is read", what, limit, unit)
 }
@@ -111,12 +130,6 @@ func (r *Reader) place(err error) error {
 
 // Line is where the last row begins.
 func (r *Reader) Line() int { return r.line }
-
-// LineOf is where a cell of the last row begins.
-func (r *Reader) LineOf(cell int) int {
-	line, _ := r.csv.FieldPos(cell)
-	return line
-}
 
 // Waits reports whether the buffer is empty, so that a sender of single rows waits for the answer.
 func (r *Reader) Waits() bool { return r.buffer.Buffered() == 0 }

@@ -213,11 +213,10 @@ func readTable(in *files.Door, ref, name, row string) (*side, error) {
 	}
 	defer f.Close()
 	r := csvfile.NewReader(f, csvfile.Streamed)
-	header, err := r.Read()
+	header, err := r.Header()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	header = slices.Clone(header)
 	s := &side{name: ref, kind: aFile}
 	seen := map[string]int{}
 	n := 0

@@ -10,6 +10,7 @@ import (
 
 	"throughline/deploy"
 	"throughline/internal/document"
+	"throughline/number"
 	"throughline/op"
 )
 
@@ -60,17 +61,8 @@ func Of(d *deploy.Deployment, f *deploy.Fit, lengths [][2]int, runs int, source 
 	decode, prefill := f.Scales()
 	return &File{
 		Model: d.Model.Name, System: d.Of(op.Decode).System.Name, Engine: d.Engine.Name, Weights: d.Stored.Format, Plan: d.Plans(), Lengths: lengths, Runs: runs, Source: source,
-		Decode: rounded(decode, 5), Prefill: rounded(prefill, 5), First: rounded(1e3*f.First, 4), Wave: rounded(1e3*f.Wave, 4),
+		Decode: number.Round(decode, 5), Prefill: number.Round(prefill, 5), First: number.Round(1e3*f.First, 4), Wave: number.Round(1e3*f.Wave, 4),
 	}
-}
-
-// rounded keeps the digits that the measurement supports.
-func rounded(x float64, digits int) float64 {
-	if x == 0 {
-		return 0
-	}
-	unit := math.Pow(10, float64(digits-1)-math.Floor(math.Log10(math.Abs(x))))
-	return math.Round(x*unit) / unit
 }
 
 func (f *File) Write() ([]byte, error) {

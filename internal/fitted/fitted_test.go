@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"throughline/number"
 )
 
 const whole = `{"model": "m", "system": "s", "engine": "vllm", "weights": "bf16", "plan": "tp8", "lengths": [[1000, 500]], "runs": 2}`
@@ -54,7 +56,7 @@ func TestRounded(t *testing.T) {
 		digits int
 		want   float64
 	}{{1.2345678, 5, 1.2346}, {0.98765432, 5, 0.98765}, {-1234.56, 4, -1235}, {0, 4, 0}} {
-		if got := rounded(c.x, c.digits); math.Abs(got-c.want) > 1e-12 {
+		if got := number.Round(c.x, c.digits); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%v with %d digits: %v", c.x, c.digits, got)
 		}
 	}

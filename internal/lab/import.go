@@ -47,7 +47,7 @@ func read(ctx context.Context, name string, src io.Reader) (*Table, error) {
 		return nil, err
 	}
 	c := csvfile.NewReader(bytes.NewReader(t.text), csvfile.Kept)
-	header, err := c.Read()
+	header, err := c.Header()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

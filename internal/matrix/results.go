@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"throughline/internal/report"
 	"throughline/internal/table"
 	"throughline/internal/workbook"
+	"throughline/number"
 )
 
 // Result is a finished combination as a row.
@@ -58,7 +58,7 @@ type column = table.Column[*Result]
 func measured(name, unit string, value func(*Result) any) column {
 	return column{Name: name, Unit: unit, Kind: table.Number, Format: "%g", Value: func(r *Result) any {
 		if v, ok := value(r).(float64); ok {
-			return rounded(v)
+			return number.Round(v, 6)
 		}
 		return value(r)
 	}}
@@ -148,15 +148,6 @@ func points(results []Result) (out []picture.Served) {
 		out = append(out, p)
 	}
 	return out
-}
-
-// rounded keeps significant digits.
-func rounded(v float64) float64 {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return v
-	}
-	scale := math.Pow(10, 6-math.Ceil(math.Log10(math.Abs(v))))
-	return math.Round(v*scale) / scale
 }
 
 // objects are the columns in JSON, with all measurements.

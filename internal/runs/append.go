@@ -26,15 +26,10 @@ func Header(name string) (header []string, exists bool, err error) {
 		return nil, false, document.Unreadable(files.Machine, name, err)
 	}
 	defer f.Close()
-	header, err = csvfile.NewReader(f, csvfile.Kept).Read()
-	if err == io.EOF {
+	if header, err = csvfile.NewReader(f, csvfile.Kept).Header(); errors.Is(err, csvfile.ErrEmpty) {
 		return Columns(), false, nil
 	} else if err != nil {
 		return nil, true, fmt.Errorf("%s: %w", name, err)
-	}
-	header = slices.Clone(header)
-	for i := range header {
-		header[i] = strings.TrimSpace(strings.TrimPrefix(header[i], "\uFEFF"))
 	}
 	var missing []string
 	for _, column := range needed {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"throughline/number"
 	"throughline/workload"
 )
 
@@ -53,7 +54,7 @@ func Of(result map[string]any) (map[string]string, error) {
 	seen := 0
 	for _, f := range figures {
 		if v := number(strings.Fields(f.keys)...); v > 0 && !math.IsInf(v, 1) {
-			out[f.column] = strconv.FormatFloat(rounded(v), 'g', -1, 64)
+			out[f.column] = rounded(v)
 			seen++
 		}
 	}
@@ -67,7 +68,7 @@ func Of(result map[string]any) (map[string]string, error) {
 		underWay = done * latency(out) / 1e3 / duration
 	}
 	if underWay > 0 {
-		out[UnderWay] = strconv.FormatFloat(rounded(underWay), 'g', -1, 64)
+		out[UnderWay] = rounded(underWay)
 	}
 	_, says := result["request_rate"]
 	switch rate := number("request_rate"); {
@@ -166,11 +167,8 @@ func textOf(result map[string]any, keys ...string) string {
 	return ""
 }
 
-// rounded has the digits that mean something.
-func rounded(v float64) float64 {
-	scale := math.Pow(10, 5-math.Floor(math.Log10(v)))
-	return math.Round(v*scale) / scale
-}
+// rounded writes the digits that mean something.
+func rounded(v float64) string { return strconv.FormatFloat(number.Round(v, 6), 'g', -1, 64) }
 
 // Results reads a result file: an object, a list of them, or one in each line.
 func Results(src []byte) ([]map[string]any, error) {

@@ -48,13 +48,13 @@ func tableRow(name, which string, f io.Reader) (map[string]string, error) {
 		}
 	}
 	r := csvfile.NewReader(f, csvfile.Kept)
-	header, err := r.Read()
-	header = Names(header)
+	header, err := r.Header()
+	header = lowered(header)
 	var cells []string
 	for i := 0; i < n && err == nil; i++ {
 		cells, err = r.Read()
 	}
-	if err == io.EOF {
+	if err == io.EOF || errors.Is(err, csvfile.ErrEmpty) {
 		return nil, fmt.Errorf("%s: has no row %d", name, n)
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -68,19 +68,15 @@ func tableRow(name, which string, f io.Reader) (map[string]string, error) {
 	return out, nil
 }
 
-// Names are the columns of a header as they are looked up: those of the raw data sheet become lower
-// case, such as "num_gpus" for "Num GPUs".
-func Names(header []string) []string {
-	out := make([]string, len(header))
+// lowered are the columns of the raw data sheet as they are looked up, such as "num_gpus" for
+// "Num GPUs".
+func lowered(header []string) []string {
 	for i, name := range header {
-		out[i] = strings.TrimSpace(strings.TrimPrefix(name, "\uFEFF"))
-	}
-	for i, name := range out {
-		if low := strings.ReplaceAll(strings.ToLower(name), " ", "_"); !slices.Contains(out, low) {
-			out[i] = low
+		if low := strings.ReplaceAll(strings.ToLower(name), " ", "_"); !slices.Contains(header, low) {
+			header[i] = low
 		}
 	}
-	return out
+	return header
 }
 
 // choose is a result by its number or its tag; the last where none is asked for.

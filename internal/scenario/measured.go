@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -38,13 +37,10 @@ var parts = []part{
 // tokens and g of output, and a phase. Rows of other runs are skipped.
 func Compare(q *Question, rows []Row, src io.Reader) ([]Compared, error) {
 	c := csvfile.NewReader(src, csvfile.Kept)
-	head, err := c.Read()
-	if err == io.EOF {
-		return nil, errors.New("the table is empty: its first row names the columns")
-	} else if err != nil {
+	head, err := c.Header()
+	if err != nil {
 		return nil, err
 	}
-	head = slices.Clone(head)
 	read := comparison{q: q, rows: rows, at: func(name string) int { return slices.Index(head, name) }}
 	take := read.run
 	switch {

@@ -181,10 +181,8 @@ func (c *Scanner) answer(ctx context.Context, p *Point) (err error) {
 			err = fmt.Errorf("the program failed here: %v", broken)
 		}
 	}()
-	if c.moving != nil {
-		if moved, err := c.moving.answer(c, p); moved {
-			return err
-		}
+	if c.moving != nil && c.moving.answer(c, p) {
+		return nil
 	}
 	words := c.Scan.WordsAt(p.Values)
 	switch c.Scan.Of {

@@ -78,9 +78,6 @@ func Share(x float64) string {
 // Fewest and Most bound the share inside that 80% bands may reach by chance, overall or per third.
 const Fewest, Most = 0.75, 0.88
 
-// held reports whether a level and each third of its bands hold as many as they should.
-func (c *Coverage) Held() bool { return c.Outside() == 0 }
-
 // outside is how many of them hold more or fewer.
 func (c *Coverage) Outside() (n int) {
 	for _, x := range append(c.Thirds[:], c.Inside) {

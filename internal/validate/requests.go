@@ -3,7 +3,6 @@ package validate
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -450,16 +449,14 @@ func readTable(dir, name string, needed []string, each func(*cells)) error {
 	}
 	defer f.Close()
 	r := csvfile.NewReader(f, csvfile.Kept)
-	header, err := r.Read()
-	if err == io.EOF {
-		return fmt.Errorf("%s: is empty: its first row names the columns", file)
-	} else if err != nil {
+	header, err := r.Header()
+	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	var errs []error
 	c := cells{file: file, columns: map[string]int{}, errs: &errs}
 	for i, h := range header {
-		c.columns[strings.TrimSpace(strings.TrimPrefix(h, "\uFEFF"))] = i
+		c.columns[h] = i
 	}
 	for _, n := range needed {
 		if _, ok := c.columns[n]; !ok {
@@ -469,13 +466,9 @@ func readTable(dir, name string, needed []string, each func(*cells)) error {
 	width := len(header)
 	for len(errs) == 0 {
 		row, err := r.Read()
-		var broken *csv.ParseError
-		switch {
-		case err == io.EOF:
+		if err == io.EOF {
 			return nil
-		case errors.As(err, &broken):
-			return fmt.Errorf("%s: %w", file, err)
-		case err != nil:
+		} else if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		if c.row, c.line = row, r.Line(); len(row) != width {
@@ -500,17 +493,7 @@ func (r *RequestsReport) Spread(metric string) (median, high float64, runs int) 
 		return math.NaN(), math.NaN(), 0
 	}
 	slices.Sort(all)
-	return quantile(all, 0.5), quantile(all, 0.9), len(all)
-}
-
-// quantile is that of sorted values, between two of them in proportion.
-func quantile(sorted []float64, share float64) float64 {
-	at := share * float64(len(sorted)-1)
-	i := int(at)
-	if i+1 == len(sorted) {
-		return sorted[i]
-	}
-	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+	return simulate.Quantile(all, 0.5), simulate.Quantile(all, 0.9), len(all)
 }
 
 // MetricNames are the figures that runs have, in their order.

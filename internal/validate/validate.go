@@ -336,9 +336,9 @@ func missingColumns(missing, columns []string) error {
 // predictRows reads a CSV table once check accepts its header, passing rows as cells and by column.
 func predictRows(ctx context.Context, name string, src io.Reader, check func(header []string) error, row func(cells []string, get func(column string) string) Row) (*Report, error) {
 	c := csvfile.NewReader(src, csvfile.Kept)
-	header, err := readHeader(c, name)
+	header, err := c.Header()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	columns := names.Header(header)
 	if err := check(columns.Names()); err != nil {
@@ -347,7 +347,7 @@ func predictRows(ctx context.Context, name string, src io.Reader, check func(hea
 		}
 		return nil, fmt.Errorf("%s:1: %w", name, err)
 	}
-	r := &Report{Header: slices.Clone(header), Figures: []string{""}}
+	r := &Report{Header: header, Figures: []string{""}}
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -370,22 +370,6 @@ func predictRows(ctx context.Context, name string, src io.Reader, check func(hea
 		placeMisread(out.Figures, name, c.Line())
 		r.Rows = append(r.Rows, out)
 	}
-}
-
-// readHeader reads the names of the columns of a table, without the spaces around them.
-func readHeader(c *csvfile.Reader, name string) ([]string, error) {
-	header, err := c.Read()
-	if err == io.EOF {
-		return nil, fmt.Errorf("%s: the table is empty: its first row names the columns", name)
-	} else if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	header = slices.Clone(header)
-	header[0] = strings.TrimPrefix(header[0], "\uFEFF")
-	for i := range header {
-		header[i] = strings.TrimSpace(header[i])
-	}
-	return header, nil
 }
 
 // placeMisread puts the file and line before the reasons of figures that could not be read.

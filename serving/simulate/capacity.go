@@ -85,7 +85,7 @@ func percentiles(runs [][]float64, asked float64) Percentiles {
 		return Percentiles{}
 	}
 	slices.Sort(all)
-	at := func(share float64) float64 { return quantile(all, share) }
+	at := func(share float64) float64 { return Quantile(all, share) }
 	mean, _ := meanOf(all)
 	p99 := at(0.99)
 	var below []float64
@@ -113,8 +113,8 @@ func percentiles(runs [][]float64, asked float64) Percentiles {
 	return out
 }
 
-// quantile of sorted values, between neighbours in proportion.
-func quantile(sorted []float64, share float64) float64 {
+// Quantile of sorted values, between neighbours in proportion.
+func Quantile(sorted []float64, share float64) float64 {
 	x := min(max(share, 0), 1) * float64(len(sorted)-1)
 	i := int(x)
 	if i+1 >= len(sorted) {
@@ -132,7 +132,7 @@ func scatter(runs [][]float64, share float64) float64 {
 		}
 		value, _ := meanOf(run)
 		if share > 0 {
-			value = quantile(slices.Sorted(slices.Values(run)), share)
+			value = Quantile(slices.Sorted(slices.Values(run)), share)
 		}
 		if value > 0 {
 			logs = append(logs, math.Log(value))

@@ -235,15 +235,13 @@ var tableColumns = []string{"n_decode", "sum_ctx", "prefill_tokens", "prefill_se
 // other models than the given one, and unequal sequences (a kind that ends in "-unequal").
 func ReadTable(src io.Reader, model string) ([]TableRow, error) {
 	r := csvfile.NewReader(src, csvfile.Kept)
-	header, err := r.Read()
-	if err == io.EOF {
-		return nil, errors.New("is empty: its first row names the columns")
-	} else if err != nil {
+	header, err := r.Header()
+	if err != nil {
 		return nil, err
 	}
 	at := map[string]int{}
 	for i, h := range header {
-		at[strings.ToLower(strings.TrimSpace(strings.TrimPrefix(h, "\uFEFF")))] = i
+		at[strings.ToLower(h)] = i
 	}
 	_, wall := at["wall_ms"]
 	if _, gpu := at["gpu_ms"]; !wall && !gpu {

@@ -82,41 +82,6 @@ func (r *Record) Encode() ([]byte, error) {
 	return append(src, '\n'), err
 }
 
-// Stale lists what changed since the record was written, and absent tables, which are not compared.
-func (r *Record) Stale(folder string) (changed, absent []string, err error) {
-	now, err := Inputs(folder)
-	if err != nil {
-		return nil, nil, err
-	}
-	if now.Code != r.Code {
-		changed = append(changed, "the code of "+strings.Join(code, ", "))
-	}
-	if now.Systems != r.Systems {
-		changed = append(changed, "the peaks of the chips")
-	}
-	for title, was := range r.Tables {
-		is, ok := now.Tables[title]
-		switch {
-		case !ok:
-			absent = append(absent, title)
-		case is != was:
-			changed = append(changed, "the tables of "+title)
-		}
-	}
-	for name, was := range r.Outputs {
-		content, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			return nil, nil, err
-		}
-		if sum(content) != was {
-			changed = append(changed, name+", by hand")
-		}
-	}
-	slices.Sort(changed)
-	slices.Sort(absent)
-	return changed, absent, nil
-}
-
 func sum(b []byte) string {
 	h := sha256.Sum256(b)
 	return hex.EncodeToString(h[:8])

@@ -189,18 +189,16 @@ func (o *otherSchema) Error() string {
 
 func (t *Table) read(ctx context.Context, name string, src io.Reader) error {
 	c := csvfile.NewReader(src, csvfile.Kept)
-	header, err := c.Read()
-	if err == io.EOF {
+	header, err := c.Header()
+	if errors.Is(err, csvfile.ErrEmpty) {
 		return &otherSchema{Columns}
 	} else if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	header = slices.Clone(header)
-	header[0] = strings.TrimPrefix(header[0], "\uFEFF")
 	at := make([]int, len(Columns))
 	var missing []string
 	for i, column := range Columns {
-		at[i] = slices.IndexFunc(header, func(h string) bool { return strings.TrimSpace(h) == column })
+		at[i] = slices.Index(header, column)
 		if at[i] < 0 {
 			missing = append(missing, column)
 		}
