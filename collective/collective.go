@@ -33,7 +33,7 @@ func (n *Net) Flat() bool {
 // Chooses reports whether some level is driven by a library that chooses between protocols.
 func (n *Net) Chooses() bool {
 	for i := range n.levels {
-		if i > 0 && libraries[n.levels[i].Library] != nil {
+		if l := libraries[n.levels[i].Library]; i > 0 && l != nil && len(l.Collectives) > 0 {
 			return true
 		}
 	}

@@ -150,3 +150,15 @@ func TestLibraries(t *testing.T) {
 		}
 	}
 }
+
+// TestChooses: a network without a library, or with the plain formula by name, has no protocols to choose from; NCCL's has.
+func TestChooses(t *testing.T) {
+	for library, want := range map[string]bool{"": false, Plain: false, "nccl": true} {
+		outer := level("switch", 64)
+		outer.Library = library
+		n := NewNet(&hardware.System{Networks: []hardware.Network{level("switch", 8), outer}}, 1e9)
+		if got := n.Chooses(); got != want {
+			t.Errorf("library %q chooses: %v", library, got)
+		}
+	}
+}
