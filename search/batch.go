@@ -21,16 +21,20 @@ type searcher struct {
 	bestIndex int
 	rejected  Rejections
 
-	scratch estimate.Estimate
-	cuts    []int
+	thorough bool // looks at plans that cannot win, too
+	scratch  estimate.Estimate
+	cuts     []int
+	straight bool // no efficiency depends on the size of the work: every plan is one segment
+	// floor is the request rate below which a plan does not count, whatever its batch.
+	floor float64
 }
 
-func newSearcher(p *Problem) (*searcher, error) {
+func newSearcher(p *Problem, thorough bool) (*searcher, error) {
 	e, err := estimate.NewEvaluator(&p.Problem)
 	if err != nil {
 		return nil, err
 	}
-	s := &searcher{problem: p, evaluator: e, capacity: p.Assume.Usable(p.System.Memory.GiB)}
+	s := &searcher{problem: p, evaluator: e, capacity: p.Assume.Usable(p.System.Memory.GiB), straight: !e.HasSteps(), thorough: thorough}
 	if t := p.System.Memory2; t != nil {
 		s.second = t.GiB * estimate.GiB
 	}
@@ -59,6 +63,9 @@ func (s *searcher) try(p *plan.Plan, index int) {
 		}
 		return
 	}
+	if s.beaten(&q) {
+		return
+	}
 	largest, needs := s.largestFitting(&q)
 	if largest == 0 {
 		q.Batch = plan.Batch{Count: 1, Size: 1}
@@ -66,6 +73,28 @@ func (s *searcher) try(p *plan.Plan, index int) {
 		return
 	}
 	s.bestBatch(&q, index, largest)
+}
+
+// rounding is far above the errors of sums of floating-point numbers.
+const rounding = 1e-9
+
+// beaten reports whether no batch of a plan reaches the rate to beat: where a plan is one segment,
+// throughput rises up to the most sequences whose cache alone fits. Rejected plans need not be
+// counted once one is found.
+func (s *searcher) beaten(p *plan.Plan) bool {
+	least := max(s.record(), s.floor)
+	if !s.straight || s.thorough || least == 0 {
+		return false
+	}
+	p.Batch = plan.Batch{Count: 1, Size: 1}
+	s.timeAt(p, s.mostCached(p))
+	return s.scratch.Requests*(1+rounding) <= least
+}
+
+// mostCached is the most sequences that fit if nothing but their cache takes memory, and one more:
+// each takes its share in one tier or the other.
+func (s *searcher) mostCached(p *plan.Plan) int {
+	return int((s.capacity+s.second)/s.evaluator.CacheOf(p)) + 1
 }
 
 // bestBatch tries batches up to the largest, and keeps the best if it beats what was found before.
@@ -132,9 +161,7 @@ func (s *searcher) largestFitting(p *plan.Plan) (largest int, needs float64) {
 	if needs > s.capacity {
 		return 0, needs
 	}
-	// Each sequence takes its share of the cache in one tier or the other.
-	bound := int((s.capacity+s.second)/s.evaluator.CacheOf(p)) + 1
-	return LastWithin(1, bound, s.capacity, func(size int) float64 {
+	return LastWithin(1, s.mostCached(p), s.capacity, func(size int) float64 {
 		if size == 1 {
 			return needs
 		}

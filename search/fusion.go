@@ -11,7 +11,7 @@ import (
 // sets layouts, experts and batches; the prefill problem contributes its limit.
 type FusedProblem struct {
 	Prefill, Decode Problem
-	// Thorough evaluates both phases even of plans that cannot win, to count all rejections.
+	// Thorough looks at plans that cannot win, too, to count all that are ruled out.
 	Thorough bool
 	// Top is how many plans FusedTop returns.
 	Top int
@@ -23,7 +23,6 @@ func sharedRate(prefill, decode float64) float64 { return 1 / (1/prefill + 1/dec
 // fuser is one worker of a fused search.
 type fuser struct {
 	prefill, decode *searcher
-	thorough        bool
 
 	top      ranking[fusedPlan]
 	rejected Rejections
@@ -34,15 +33,15 @@ type fusedPlan struct{ prefill, decode estimate.Estimate }
 func newFuser(p *FusedProblem) (*fuser, error) {
 	beside := p.Prefill
 	beside.Batches = nil // the best beside the decode batch is searched
-	prefill, err := newSearcher(&beside)
+	prefill, err := newSearcher(&beside, true)
 	if err != nil {
 		return nil, err
 	}
-	decode, err := newSearcher(&p.Decode)
+	decode, err := newSearcher(&p.Decode, p.Thorough)
 	if err != nil {
 		return nil, err
 	}
-	f := &fuser{prefill: prefill, decode: decode, thorough: p.Thorough}
+	f := &fuser{prefill: prefill, decode: decode}
 	f.top.size = max(1, p.Top)
 	decode.memoryAt = f.memoryWithPrefill
 	return f, nil
@@ -78,6 +77,9 @@ func FusedTop(ctx context.Context, p *FusedProblem, workers int) (top []Outcome,
 	}
 	none = Outcome{Prefill: side, Decode: side, Shared: true}
 	side.Found = true
+	if !p.Thorough {
+		side.Rejected = Rejections{}
+	}
 	for _, r := range all.items {
 		out := Outcome{Prefill: side, Decode: side, Shared: true, Requests: r.rate}
 		out.Prefill.Best, out.Decode.Best = r.item.prefill, r.item.decode
@@ -90,13 +92,14 @@ func FusedTop(ctx context.Context, p *FusedProblem, workers int) (top []Outcome,
 func (f *fuser) try(p *plan.Plan, index int) {
 	d := f.decode
 	d.found, d.rejected = false, Rejections{}
+	// The shared rate is below that of the decode alone.
+	d.floor = f.top.toBeat()
 	d.try(p, index)
 	if !d.found {
 		f.rejected.add(&d.rejected)
 		return
 	}
-	// The shared rate is below that of the decode alone.
-	if !f.thorough && d.best.Requests <= f.top.toBeat() {
+	if !d.thorough && d.best.Requests <= d.floor {
 		return
 	}
 	d.settleTies()

@@ -129,3 +129,30 @@ func TestLimitsAreKept(t *testing.T) {
 		}
 	})
 }
+
+// TestThorough: plans that cannot win are passed over, and what wins is the same as if all were looked at.
+func TestThorough(t *testing.T) {
+	long.Check(t, func(t *rapid.T) {
+		p := drawSplit(t, rapid.IntRange(2, 6).Draw(t, "procs"))
+		limits(t, p)
+		quick := split(t, p)
+		p.Thorough = true
+		thorough := split(t, p)
+		if quick.Found() != thorough.Found() || quick.Prefill.Best != thorough.Prefill.Best || quick.Decode.Best != thorough.Decode.Best {
+			t.Fatalf("found %+v, with all plans %+v", quick, thorough)
+		}
+		f := &search.FusedProblem{}
+		f.Prefill, f.Decode = draw.Pair(t, 4, true)
+		quick, err := search.Fused(context.Background(), f, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Thorough = true
+		if thorough, err = search.Fused(context.Background(), f, 1); err != nil {
+			t.Fatal(err)
+		}
+		if quick.Found() != thorough.Found() || quick.Prefill.Best != thorough.Prefill.Best || quick.Decode.Best != thorough.Decode.Best {
+			t.Fatalf("fused: found %+v, with all plans %+v", quick, thorough)
+		}
+	})
+}

@@ -53,10 +53,10 @@ type Range struct{ Low, High int }
 type Result struct {
 	Best      estimate.Estimate
 	Found     bool
-	Plans     int // plans tried
-	Rejected  Rejections
-	Procs     int // processors of one instance
-	Instances int // equal copies of it
+	Plans     int        // plans tried
+	Rejected  Rejections // where a plan is found, by thorough searches only
+	Procs     int        // processors of one instance
+	Instances int        // equal copies of it
 }
 
 // Rate is the request rate of all instances.
@@ -83,8 +83,14 @@ func (o *Outcome) Spare(procs int) int {
 
 // Best searches one phase. The result does not depend on the number of workers.
 func Best(ctx context.Context, p *Problem, workers int) (Result, error) {
+	return best(ctx, p, workers, false)
+}
+
+// best is Best; a thorough one looks at plans that cannot win, too, to count all that are out.
+func best(ctx context.Context, p *Problem, workers int, thorough bool) (Result, error) {
 	plans := p.Plans()
-	searchers, err := share(ctx, len(plans), workers, func() (*searcher, error) { return newSearcher(p) },
+	start := func() (*searcher, error) { return newSearcher(p, thorough) }
+	searchers, err := share(ctx, len(plans), workers, start,
 		func(s *searcher, i int) { s.try(&plans[i], i) })
 	if err != nil {
 		return Result{}, err
@@ -101,6 +107,9 @@ func Best(ctx context.Context, p *Problem, workers int) (Result, error) {
 	if winner != nil {
 		winner.settleTies()
 		r.Best, r.Found = winner.best, true
+		if !thorough {
+			r.Rejected = Rejections{} // how many were looked at depends on the order of the work
+		}
 	}
 	return r, nil
 }

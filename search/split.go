@@ -17,6 +17,8 @@ type SplitProblem struct {
 	// Sizes are the sizes of an instance to consider; nil: all.
 	Sizes []int
 	Tick  Tick // after every size of an instance
+	// Thorough looks at plans that cannot win, too, to count all that are ruled out.
+	Thorough bool
 }
 
 func (p *SplitProblem) sizes() []int {
@@ -76,7 +78,7 @@ func pools(ctx context.Context, p *SplitProblem, workers int) (Outcome, error) {
 	}{{p.Prefill, &out.Prefill}, {p.Decode, &out.Decode}} {
 		side.problem.Procs = p.Pools[i]
 		var err error
-		if *side.result, err = Best(ctx, &side.problem, workers); err != nil {
+		if *side.result, err = best(ctx, &side.problem, workers, p.Thorough); err != nil {
 			return out, err
 		}
 	}
@@ -94,7 +96,7 @@ func (p *SplitProblem) instances(ctx context.Context, phase *Problem, workers in
 			q := *phase
 			q.Procs = n
 			var err error
-			out[n], err = Best(ctx, &q, 1)
+			out[n], err = best(ctx, &q, 1, p.Thorough)
 			if p.Tick != nil {
 				p.Tick()
 			}

@@ -91,7 +91,7 @@ func (r *Run) Search(ctx context.Context, o SearchOptions) (out search.Outcome, 
 		out, err = search.Fused(ctx, &search.FusedProblem{Prefill: r.Prefill, Decode: r.Decode, Thorough: o.Thorough}, o.Workers)
 	} else {
 		p := r.split()
-		p.Tick = o.Tick
+		p.Tick, p.Thorough = o.Tick, o.Thorough
 		out, err = search.Split(ctx, p, o.Workers)
 	}
 	if o.Tick != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -21,6 +22,7 @@ import (
 // BenchmarkScan answers a share of what a scan of some size is meant to take, into Parquet files, and
 // says how long all of it would keep two processors busy.
 func BenchmarkScan(b *testing.B) {
+	defer debug.SetGCPercent(debug.SetGCPercent(200)) // as the program has it
 	for _, c := range []struct {
 		name    string
 		points  int     // of which the limit is
