@@ -102,6 +102,14 @@ func (e *Economics) Made(gib float64) (dollars float64, known bool) {
 	return e.Silicon() + e.Package + e.Memory*gib*(1<<30)/bytesPerGB, true
 }
 
+// OwnPrice is that of a processor per hour in dollars, and who says so; 0 where it is not known.
+func (s *System) OwnPrice() (dollars float64, says *Price) {
+	if says = s.Hourly(); says == nil {
+		return 0, nil
+	}
+	return says.Dollars, says
+}
+
 // Hourly is the price of a processor per hour, if it is known.
 func (s *System) Hourly() *Price {
 	if s.Economics == nil {

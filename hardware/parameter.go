@@ -45,6 +45,10 @@ func (s *System) Clone() *System {
 		second := *s.Memory2
 		c.Memory2 = &second
 	}
+	if s.Power != nil {
+		power := *s.Power
+		c.Power = &power
+	}
 	return &c
 }
 
@@ -169,6 +173,16 @@ func (s *System) Parameters() []Parameter {
 	}
 	if s.Indexing > 0 {
 		add(number("index_efficiency", "", leastRate, 1, func(s *System) *float64 { return &s.Indexing }))
+	}
+	if s.Power != nil {
+		add(Parameter{
+			Name: "power.limit_W", Unit: "W", Low: 1, High: greatestGain, get: (*System).Limit,
+			set: func(s *System, v float64) {
+				if s.Power.Limit = v; s.PowerLimit > 0 {
+					s.PowerLimit = v
+				}
+			},
+		})
 	}
 	add(integer("procs_per_npu", "processors", 1, 1e6, func(s *System) *int { return &s.ProcsPerNPU }))
 	add(number("collective_overlap", "", 0, 1, func(s *System) *float64 { return &s.CollectiveOverlap }))

@@ -31,9 +31,10 @@ type Prediction struct {
 	// Prefilling is the share of a rank's time spent on prompts: beyond decode steps, or apart.
 	Prefilling float64
 
-	// Watts of a processor on average, and the share of the time in which it waits for its host or
-	// for work, where these are simulated and its power is known; 0: not.
-	Watts, Idle float64
+	// Watts of a processor on average, the share of the time in which it waits for its host or for
+	// work, and a limit in watts that even its lowest clock exceeds: where these are simulated and
+	// power is known.
+	Watts, Idle, Beyond float64
 }
 
 // Predict works out what the clients of a deployment see.

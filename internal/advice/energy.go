@@ -46,8 +46,7 @@ func (a *Advice) exceeds() bool {
 	if len(a.Ranked) == 0 || a.Ranked[0].Energy == nil {
 		return false
 	}
-	e := a.Ranked[0].Energy
-	return e.Watts > e.Limit
+	return a.Ranked[0].Energy.Beyond > 0
 }
 
 // joules per output token of the best deployment.

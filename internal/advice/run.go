@@ -63,6 +63,7 @@ func run(ctx context.Context, r *jobfile.Run, workers int, rough bool) (search.O
 	if err := c.describe(best.predictor(), hardware.Tariff{}); err != nil {
 		return out, nil, err
 	}
+	c.Pay(&c.Deployment, (*hardware.System).OwnPrice)
 	out.Requests = c.Requests
 	for phase := range op.PhaseCount {
 		result := &out.Decode

@@ -41,6 +41,7 @@ type runOptions struct {
 	view       viewOptions
 	charts     charts
 	x, y, by   string   // fields of charts
+	served     bool     // by engines, whose energy and dollars are known
 	axes       []string // numbers of files that runs differ in
 	pictures   []*picture.Runs
 	sheets     []*sheet
@@ -194,6 +195,7 @@ func (o *runOptions) prepare(s Streams, q *question.Question) (*report.Runs, []*
 		return nil, nil, nil, errors.New("run needs a runtime file: throughline run -c FILE")
 	}
 	as, err := assume.Parse(q.Assume)
+	o.served = as.Engine
 	table, noTable := report.NewRuns(o.view.of(s))
 	raw, noBook := o.checkWorkbook(q.Measured)
 	if err := document.Join(o.checkFormats(), o.checkResume(), ofFlag("assume", err), noTable, noBook); err != nil {

@@ -53,6 +53,9 @@ func (o *runOptions) optionalCategories() []result.Category {
 	if o.ops {
 		out = append(out, result.OpDetails)
 	}
+	if o.served {
+		out = append(out, result.Costs)
+	}
 	for _, name := range o.axes {
 		out = append(out, result.Axis(name))
 	}

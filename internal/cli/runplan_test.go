@@ -100,6 +100,7 @@ func (q *planned) check(t rapid.TB, dir string) {
 	}
 	for of, as := range map[string]string{
 		"requests_per_s": "request_per_second", "ttft_s": "TTFT(s)", "tpot_s": "TPOT(s)", "concurrency": "concurrency", "engine": "engine",
+		"watts_per_gpu": "watts_per_gpu", "joules_per_output_token": "joules_per_output_token", "dollars_per_million_tokens": "dollars_per_million_tokens",
 	} {
 		if plan != nil && plan[of] != run[as] {
 			t.Errorf("%+v: %s is %v in a plan, %s %v in a run", q, of, plan[of], as, run[as])

@@ -147,11 +147,12 @@ were kept full, as those of ML.ENERGY. Columns:
   and, where there are such: avg_batch, isl, precision (default bf16), framework, version,
   tp, dp, ep, pp, avg_power_w_per_gpu
 
-Without isl, prompts have a length that is assumed for the task: chat and lm-arena-chat
-100 tokens, code 150, gpqa 300, sourcegraph-fim 1000, image-chat 1300, video-chat 5000,
-others 300. --out writes the table with predicted_joules_per_output_token,
-predicted_watts_per_gpu and, for a row that cannot be predicted, its reason.`},
+` + table.View{Width: proseWidth}.Wrap("Without isl, prompts have a length that is assumed for the task: "+validate.EnergyPrompts()+
+			" tokens. --out writes the table with predicted_joules_per_output_token, predicted_watts_per_gpu and, for a row that cannot be predicted, its reason.")},
 }
+
+// proseWidth is that of the texts of help.
+const proseWidth = 88
 
 func newValidateTable(s Streams, t *validatedTable) *cobra.Command {
 	show := validation{unit: t.unit, runs: t.runs}

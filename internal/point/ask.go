@@ -15,7 +15,9 @@ func (e *Estimator) Ask(a *question.Query) (*Answer, []question.Remark, error) {
 	if err := document.Join(a.Wrong, err); err != nil {
 		return nil, remarks, question.Once(err)
 	}
-	remarks = append(remarks, a.Ineffective(answer.Phases[0].Loaded)...)
+	loaded := *answer.Phases[0].Loaded
+	loaded.PowerLimit = a.PowerLimit // of several, the answer has the first
+	remarks = append(remarks, a.Ineffective(&loaded)...)
 	if a.Given("vector") && e.sameVector(answer, &a.Question) {
 		remarks = append(remarks, question.Remark{Kind: question.Note, Setting: "vector", Text: "has no effect: no operator of these steps waits for the vector unit"})
 	}

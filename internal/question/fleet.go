@@ -242,11 +242,10 @@ func (l *Loaded) listed() bool {
 func (l *Loaded) Prices(text string) (func(*hardware.System) (float64, *hardware.Price), error) {
 	by, err := l.ratesBy("price", text, mostDollars)
 	return func(s *hardware.System) (float64, *hardware.Price) {
-		given, own := cmp.Or(by[s.Name], by[""]), s.Hourly()
-		if given > 0 || own == nil {
+		if given := cmp.Or(by[s.Name], by[""]); given > 0 {
 			return given, nil
 		}
-		return own.Dollars, own
+		return s.OwnPrice()
 	}, err
 }
 

@@ -150,6 +150,36 @@ func noClients(l *Loaded, _ Command) string {
 	return ""
 }
 
+// asDelivered is why power limits change nothing: none is below that of a chip.
+func asDelivered(l *Loaded, _ Command) string {
+	limits := l.PowerLimits()
+	if len(limits) == 0 {
+		return ""
+	}
+	for _, s := range l.kinds() {
+		if s.Power == nil || slices.Min(limits) <= s.Power.Limit {
+			return ""
+		}
+	}
+	s := l.kinds()[0]
+	return fmt.Sprintf("%s is limited to %.0f W as delivered", s.Name, s.Power.Limit)
+}
+
+// unmetered is why energy has no price: watts of whoever serves clients are not known.
+func unmetered(l *Loaded, of Command) string {
+	for _, s := range l.kinds() {
+		if s.Power == nil {
+			return fmt.Sprintf("%s has no block `power`: its watts are not known", s.Name)
+		}
+	}
+	if of == Plan {
+		return ""
+	}
+	return noClients(l, of)
+}
+
+func priced(l *Loaded) bool { return l.Tariff.PerKWh > 0 || l.Tariff.Carbon > 0 }
+
 func bareStep(l *Loaded, of Command) string {
 	if of == Explain && !l.Clients() && l.Assumptions.Engine {
 		return "a bare step has neither TTFT nor TPOT, which clients see"

@@ -296,6 +296,11 @@ func planLimits(a *advice.Advice, v table.View) string {
 		t.Rows = append(t.Rows, ranked{Record: &a.Limited[i].Record})
 	}
 	text := "\nthe best under each power limit\n" + t.Render(v) + "\n"
+	for i := range a.Limited {
+		if e := a.Limited[i].Energy; e != nil && e.Beyond > 0 {
+			text += v.Wrap(fmt.Sprintf("%.0f W per GPU%s", e.Watts, e.Held())) + "\n"
+		}
+	}
 	if best := a.Ranked[0].Energy; best != nil {
 		text += v.Wrap(fmt.Sprintf("ranked above: under %.0f W per GPU, %s J per output token", best.Limit, number.Plain(best.Output, 3))) + "\n"
 	}

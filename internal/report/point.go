@@ -151,7 +151,7 @@ func limitKeys(a *point.Answer) layout {
 	}
 	of := result.Prefix(a.Phases[0].Phase)
 	return layout{
-		{key: "watts", field: of + "step_watts"}, {key: "clock_percent", field: of + "step_clock(%)"}, {key: "step_ms", field: of + "step(s)", unit: result.Millis},
+		{key: "power_limit_w", field: of + "step_limit(W)"}, {key: "watts", field: of + "step_watts"}, {key: "clock_percent", field: of + "step_clock(%)"}, {key: "step_ms", field: of + "step(s)", unit: result.Millis},
 		{key: "joules", field: of + "step_joules"},
 	}
 }
@@ -248,9 +248,6 @@ func narrower(r *result.Record, v table.View) string {
 // energyLine says what the watts rest on, and what energy costs as far as prices are given.
 func energyLine(e *result.Energy) string {
 	text := "power is " + e.Origin
-	if e.Watts > e.Limit {
-		text += fmt.Sprintf(", and even the lowest clock exceeds the limit of %.0f W", e.Limit)
-	}
 	of := ""
 	if t := &e.Tariff; t.PUE > 0 {
 		of = fmt.Sprintf(" at a PUE of %s", number.Plain(t.PUE, 3))

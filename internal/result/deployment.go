@@ -179,7 +179,13 @@ var clientFields = []Field{
 	}},
 	aroundThroughput("tokens_per_processor_low", "where the band of the tokens per second and GPU begins", func(tokens, band float64) float64 { return tokens / (1 + band) }),
 	aroundThroughput("tokens_per_processor_high", "where it ends", func(tokens, band float64) float64 { return tokens * (1 + band) }),
-	{"dollars_per_million_tokens", "$", Answers, "dollars per million output tokens, where a price is given or that of the system is known", func(r *Record) any { return nonzero(r.DollarsPerMillion) }},
+	{"dollars_per_million_tokens", "$", Costs, "dollars per million output tokens, where a price is given or that of the system is known", func(r *Record) any { return nonzero(r.DollarsPerMillion) }},
+	{"price", None, Costs, "prices of systems that this rests on, with their dates and sources", func(r *Record) any {
+		if len(r.Listed) == 0 {
+			return nil
+		}
+		return strings.Join(r.Listed, "; ")
+	}},
 	{"tokens_per_joule", None, Answers, "output tokens per joule, where a power is given", func(r *Record) any { return nonzero(r.TokensPerJoule) }},
 	trusted("TTFT_confidence", None, "what the prefill steps behind TTFT rest on", func(_ *Record, c *serving.Confidence) any { return c.TTFT.Level.String() }),
 	trusted("TTFT_error_band(%)", Percent, "how much longer than predicted TTFT may be: four times in five it lies in its band", func(_ *Record, c *serving.Confidence) any { return bandOf(&c.TTFT) }),

@@ -28,6 +28,7 @@ func (r *Record) Pay(d *deploy.Deployment, price func(*hardware.System) (float64
 			}
 		}
 	}
+	hourly *= float64(max(r.Procs, d.Procs())) / float64(d.Procs())
 	r.DollarsPerMillion, r.Listed = hourly/3600/r.Tokens()*1e6, listed
 }
 

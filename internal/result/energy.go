@@ -1,6 +1,8 @@
 package result
 
 import (
+	"fmt"
+
 	"throughline/deploy"
 	"throughline/estimate"
 	"throughline/hardware"
@@ -15,9 +17,24 @@ type Energy struct {
 	Output  float64 // joules of all processors per output token, prompts and waiting included
 	Input   float64 // joules of all processors per prompt token, in its step alone
 	Limit   float64 // watts, of the decode pool
+	Lowered bool    // the limit is below that as delivered
+	Beyond  float64 // a limit in watts that even the lowest clock exceeds; 0: none
 	Origin  string  // of the power of the systems: the least certain
 	Host    bool    // whether the watts of the host are known
 	Tariff  hardware.Tariff
+}
+
+// Held says how the limit bears on what is drawn, where it is below that as delivered or exceeded.
+func (e *Energy) Held() string {
+	switch {
+	case e.Beyond > 0 && e.Watts > e.Beyond:
+		return fmt.Sprintf(", above the limit of %.0f W even at the lowest clock", e.Beyond)
+	case e.Beyond > 0:
+		return fmt.Sprintf(", at times above the limit of %.0f W even at the lowest clock", e.Beyond)
+	case e.Lowered:
+		return fmt.Sprintf(" under a limit of %.0f W", e.Limit)
+	}
+	return ""
 }
 
 // Dollars of a million output tokens, and Grams of CO₂.
@@ -51,6 +68,7 @@ func (r *Record) Draw(d *deploy.Deployment, steps [op.PhaseCount]*estimate.Conte
 			out.Input = float64(pool.Plan.Attention.Procs()) * step.Drawn.Watts() / step.Throughput
 		}
 		out.Limit = pool.System.Limit()
+		out.Lowered = out.Limit < pool.System.Power.Limit
 		if o := pool.System.Power.Origin; origins[o] > origins[out.Origin] {
 			out.Origin = o
 		}
@@ -64,12 +82,15 @@ func (r *Record) Draw(d *deploy.Deployment, steps [op.PhaseCount]*estimate.Conte
 		out.Host = out.Host && power.Host > 0
 	}
 	if r.Prediction.Watts > 0 { // which are simulated, step by step
-		total, out.Idle = r.Prediction.Watts*float64(d.Procs()), r.Prediction.Idle
+		total, out.Idle, out.Beyond = r.Prediction.Watts*float64(d.Procs()), r.Prediction.Idle, r.Prediction.Beyond
 	}
 	for i := range d.Pools {
 		host += float64(d.Pools[i].Procs()) * d.Pools[i].System.Power.Host
 	}
 	out.Watts = total / float64(d.Procs())
+	if r.Prediction.Watts == 0 && out.Watts > out.Limit {
+		out.Beyond = out.Limit
+	}
 	perNode := float64(min(d.Procs(), d.PerNode()))
 	out.Machine = perNode * (total + host) / float64(d.Procs())
 	out.Output = total / r.Tokens()
@@ -78,7 +99,7 @@ func (r *Record) Draw(d *deploy.Deployment, steps [op.PhaseCount]*estimate.Conte
 
 // energy is a field of answers whose watts are known.
 func energy(name string, u Unit, doc string, value func(*Energy) any) Field {
-	return Field{name, u, Whole, doc, func(r *Record) any {
+	return Field{name, u, Costs, doc, func(r *Record) any {
 		if r.Energy == nil {
 			return nil
 		}

@@ -44,6 +44,7 @@ const (
 	Whole      Category = "result"
 	Provenance Category = "provenance"
 	Step       Category = "step"
+	Costs      Category = "costs"      // energy and dollars; where engines are assumed
 	OpDetails  Category = "op_details" // of operators; on request only
 	Answers    Category = "answers"    // of estimate and plan only
 )

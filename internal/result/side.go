@@ -280,17 +280,17 @@ func (p sided) extended() []Field {
 		p.found(Extended, "tokens_per_step", None, "output tokens that a step yields on average, 1 without drafts", func(_ *Record, s *Side) any { return s.TokensPerStep }))
 }
 
-// step are further fields of estimate, explain and plan.
 // drawn is a field of steps whose watts are known.
-func (p sided) drawn(name string, u Unit, doc string, value func(s *cost.Spent) any) Field {
+func (p sided) drawn(name string, u Unit, doc string, value func(s *Side) any) Field {
 	return p.found(Step, name, u, doc, func(_ *Record, s *Side) any {
 		if s.Step.Drawn == nil {
 			return nil
 		}
-		return value(s.Step.Drawn)
+		return value(s)
 	})
 }
 
+// step are further fields of estimate, explain and plan.
 func (p sided) step() []Field {
 	text := func(name, doc string, value func(s *Side) any) Field {
 		return p.found(Step, name, None, doc, func(_ *Record, s *Side) any { return value(s) })
@@ -315,9 +315,10 @@ func (p sided) step() []Field {
 			}
 			return s.Step.Latency
 		}),
-		p.drawn("step_watts", Watts, "watts of a GPU in steps that follow each other without a pause", func(s *cost.Spent) any { return s.Watts() }),
-		p.drawn("step_joules", Joules, "joules of a GPU in such a step", func(s *cost.Spent) any { return s.Joules }),
-		p.drawn("step_clock(%)", Percent, "share of the highest clock that the power limit leaves", func(s *cost.Spent) any { return 100 * s.Clock }),
+		p.drawn("step_watts", Watts, "watts of a GPU in steps that follow each other without a pause", func(s *Side) any { return s.Step.Drawn.Watts() }),
+		p.drawn("step_joules", Joules, "joules of a GPU in such a step", func(s *Side) any { return s.Step.Drawn.Joules }),
+		p.drawn("step_clock(%)", Percent, "share of the highest clock that the power limit leaves", func(s *Side) any { return 100 * s.Step.Drawn.Clock }),
+		p.drawn("step_limit(W)", Watts, "power limit of a GPU in such a step", func(s *Side) any { return s.System.Limit() }),
 		p.found(Step, "step(s)", Seconds, "one step: all stages, all micro-batches, drafts", func(_ *Record, s *Side) any { return s.Step.StepTime }),
 		p.found(Step, "requests", Rate, "of an instance; empty at a given context", func(_ *Record, s *Side) any {
 			if s.Ongoing {

@@ -36,7 +36,9 @@ func Tables(with ...Category) []Table {
 		axes = append(axes, Row{Field: f, Label: f.Name})
 	}
 	for i := range out {
-		out[i].Rows = slices.DeleteFunc(slices.Clone(out[i].Rows), func(r Row) bool { return optionalIn(r.Category, with) })
+		out[i].Rows = slices.DeleteFunc(slices.Clone(out[i].Rows), func(r Row) bool {
+			return optionalIn(r.Category, with) || r.Category == Costs && !slices.Contains(with, Costs)
+		})
 		out[i].Rows = slices.Concat(axes, out[i].Rows)
 	}
 	return out
@@ -121,6 +123,9 @@ func deploymentTable() Table {
 			t.named("decoder_instances", isWhole)
 		}
 	}
+	t.named("dollars_per_million_tokens", nil)
+	t.named("price", nil)
+	t.add(energyFields)
 	t.add(provenanceFields)
 	return t
 }

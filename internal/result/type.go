@@ -21,7 +21,7 @@ var kinds = map[table.Kind][]string{
 	},
 	table.Text: {
 		"mode", "reason", "model_name", "assumptions", "throughline_version", "input_hash", "pd_ratio", "bottleneck", "engine", "system", "trust",
-		"system_name", "flops_type", "confidence", "plan", "plans", "bound", "bound_by", "breaks_first", "power_origin",
+		"system_name", "flops_type", "confidence", "plan", "plans", "bound", "bound_by", "breaks_first", "power_origin", "price",
 	},
 	table.Flag: {"use_flash_attn", "deploy_shared_expert_for_each_npu", "fits", "holds"},
 }

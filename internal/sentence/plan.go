@@ -7,6 +7,7 @@ import (
 	"throughline/internal/advice"
 	"throughline/internal/result"
 	"throughline/number"
+	"throughline/op"
 )
 
 // Plan says what to launch, what it gives, and whether limits hold; where nothing does, which
@@ -71,7 +72,7 @@ func gives(c *advice.Candidate) string {
 	}
 	out := fmt.Sprintf("It gives %s, %s requests/s; %s.", PerGPU(r), number.Rate(r.Requests), seen(r))
 	if b := binds(r); b != "" {
-		out += " " + b + "."
+		out = join(out, b+".", clocked(r.Sides[op.Decode], "decode step"))
 	}
 	return out
 }

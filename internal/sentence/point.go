@@ -21,7 +21,7 @@ func Point(a *point.Answer) []string {
 	first := fmt.Sprintf("%s gives %s %s, %s requests/s; %s.", upper(behind(&a.Deployment)), number.Count(r.Clients, "client"), PerGPU(r), number.Rate(r.Requests), seen(r))
 	second := ""
 	if b := binds(r); b != "" {
-		second = b + "."
+		second = join(b+".", clocked(r.Sides[op.Decode], "decode step"))
 	}
 	return sentences(first, join(second, fits(r)), Holds(r), costs(r))
 }
@@ -42,7 +42,8 @@ func steps(a *point.Answer) (out []string) {
 	for i := range a.Phases {
 		p := &a.Phases[i]
 		s := a.Sides[p.Phase]
-		out = append(out, fmt.Sprintf("A %s takes %s; %s.", p.StepTitle(), number.Banded(p.Estimate.StepTime, p.Confidence.Band), share(s, "it")))
+		out = append(out, fmt.Sprintf("A %s takes %s; %s.", p.StepTitle(), number.Banded(p.Estimate.StepTime, p.Confidence.Band), share(s, "it")),
+			clocked(s, point.PhaseName(p.Phase)+" step"))
 	}
 	return out
 }
@@ -91,7 +92,7 @@ func Explained(x *explain.Explained) []string {
 			}
 			text = fmt.Sprintf("%s is %s%s. The %s takes %s, and %s.", name, number.Banded(seconds, band), mostly(x.Parts, p.Phase), p.StepTitle(), number.Time(p.Estimate.StepTime, 3), share(s, "it"))
 		}
-		out = append(out, join(text, lever(why, r.Served, p.Phase)), fits(r))
+		out = append(out, join(text, clocked(s, point.PhaseName(p.Phase)+" step"), lever(why, r.Served, p.Phase)), fits(r))
 	}
 	return sentences(append(out, Holds(a.Record), costs(a.Record))...)
 }
@@ -154,6 +155,8 @@ func spoken(path string) string {
 		return "memory bandwidth"
 	case path == "mem1.GiB":
 		return "memory"
+	case path == "power.limit_W":
+		return "power limit"
 	case last == "tflops" && len(words) == 3:
 		return fmt.Sprintf("%s rate in %s", words[0], words[1])
 	case words[0] == "networks" && len(words) == 3:

@@ -158,6 +158,24 @@ func share(s *result.Side, what string) string {
 	return fmt.Sprintf("%s binds %.0f%% of %s", s.Bound.By, 100*s.Bound.Share, what)
 }
 
+// clocked says how far the limit of power lowers the clock of a step; empty: hardly.
+func clocked(s *result.Side, name string) string {
+	if s == nil || !s.Found || s.Step.Drawn == nil {
+		return ""
+	}
+	watts, limit, clock := s.Step.Drawn.Watts(), s.System.Limit(), s.Step.Drawn.Clock
+	switch {
+	case watts > limit*(1+1e-9):
+		return fmt.Sprintf("Even at the lowest clock, %.0f%%, the %s draws more than %.0f W.", 100*clock, name, limit)
+	case clock < slowed:
+		return fmt.Sprintf("%.0f W hold the clock of the %s at %.0f%%.", limit, name, 100*clock)
+	}
+	return ""
+}
+
+// slowed is the share of the full clock below which a limit of power is said to bind.
+const slowed = 0.95
+
 // spent is what an answer costs in money and energy, as far as known; empty: neither.
 func spent(r *result.Record) string {
 	var parts []string
@@ -166,7 +184,7 @@ func spent(r *result.Record) string {
 	}
 	switch {
 	case r.Energy != nil:
-		parts = append(parts, fmt.Sprintf("%s J per output token at %.0f W per GPU", number.Plain(r.Energy.Output, 3), r.Energy.Watts))
+		parts = append(parts, fmt.Sprintf("%s J per output token at %.0f W per GPU%s", number.Plain(r.Energy.Output, 3), r.Energy.Watts, r.Energy.Held()))
 	case r.TokensPerJoule > 0:
 		parts = append(parts, fmt.Sprintf("%s output tokens per joule", number.Plain(r.TokensPerJoule, 3)))
 	}

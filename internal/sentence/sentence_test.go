@@ -82,6 +82,35 @@ func TestPoint(t *testing.T) {
 	}
 }
 
+// TestPowerBinds: a limit that lowers clocks is said beside what binds, and one that no clock keeps.
+func TestPowerBinds(t *testing.T) {
+	for limit, want := range map[string][]string{
+		"":    {"J per output token at"},
+		"400": {"400 W hold the clock of the decode step at ", "under a limit of 400 W"},
+		"100": {"Even at the lowest clock, 17%, the decode step draws more than 100 W.", "above the limit of 100 W even at the lowest clock"},
+	} {
+		q := throughline.Question{"model": "Llama-3.1-8B", "system": "H200", "engine": "vllm", "concurrency": "64"}
+		if limit != "" {
+			q["power-limit"] = limit
+		}
+		got, err := throughline.Estimate(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := told(sentence.Point(got.Answer))
+		if left := missing(text, want...); len(left) > 0 || limit == "" && strings.Contains(text, "limit") {
+			t.Errorf("under %q W: %s\nleaves out %q", limit, text, left)
+		}
+	}
+	why, err := throughline.Explain(t.Context(), throughline.Question{"model": "Llama-3.1-8B", "system": "H200", "phase": "prefill", "batch": "1", "isl": "4096", "power-limit": "300"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := told(sentence.Explained(why.Explained)); !strings.Contains(text, "10% more power limit would change it by −") {
+		t.Errorf("the number that counts is not the limit: %s", text)
+	}
+}
+
 // TestLoad: limits are marked by whether they hold.
 func TestLoad(t *testing.T) {
 	for limit, mark := range map[string]string{"p99:10s": "✓", "p50:1ms": "✗"} {

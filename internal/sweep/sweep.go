@@ -121,7 +121,7 @@ func record(ctx context.Context, job *jobfile.Job, number, workers int, o Option
 	}
 	if seen != nil {
 		r.Served, r.Engine, r.Clients, r.Held = true, seen.Deployment.Engine.Name, seen.Load.Clients, seen.Held
-		r.Energy = seen.Energy
+		r.Energy, r.DollarsPerMillion, r.Listed = seen.Energy, seen.DollarsPerMillion, seen.Listed
 		r.SeenAs(seen.TTFT, seen.TPOT)
 		if o.Raw {
 			if r.Raw, err = rawdata.Of(ctx, &seen.Deployment, seen.Load, &seen.Prediction, seen.Load.Sent(o.Simulate)); err != nil {

@@ -47,6 +47,19 @@ var energyTasks = []energyTask{
 	{prompt: 300},
 }
 
+// EnergyPrompts are the tokens of a prompt by task.
+func EnergyPrompts() string {
+	var list []string
+	for _, t := range energyTasks {
+		name := cmp.Or(t.name, "others")
+		if t.model != "" {
+			name += " of " + t.model
+		}
+		list = append(list, name+" "+strconv.Itoa(t.prompt))
+	}
+	return strings.Join(list, ", ")
+}
+
 func taskOf(get func(string) string) energyTask {
 	for _, t := range energyTasks {
 		if (t.name == "" || t.name == get("task")) && strings.Contains(get("model"), t.model) {

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"math"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -87,6 +88,23 @@ func TestNoPowerNoWatts(t *testing.T) {
 	}
 }
 
+// TestFitKeepsWhatNoRowShows: energies of other number types, of links and of the host, and what the controller averages over.
+func TestFitKeepsWhatNoRowShows(t *testing.T) {
+	s := *builtin.System(t, "H200")
+	power := *s.Power
+	power.Window, power.HostByte, power.Flop = 0.25, 70, map[string]float64{"bfloat16": 0.5, "float8": 0.3, "int8": 0.33}
+	s.Power = &power
+	q := question.DefaultOf(question.CalibratePower)
+	q.System = "H200"
+	fit, err := validate.FitPower(context.Background(), "power.csv", strings.NewReader(powerHeader+"gemm,bf16,m=16384;n=8192;k=8192,2199023255552,671088640,3409,2.34,700\n"), &s, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := fit.Power; p.Window != 0.25 || p.HostByte != 70 || p.Flop["float8"] != 0.3 || p.Flop["int8"] != 0.33 || p.Flop["bfloat16"] == 0.5 {
+		t.Errorf("%+v", p)
+	}
+}
+
 // TestMeasuredPower: shapes, limits and whole kinds that a fit has not seen, on the measured H200.
 func TestMeasuredPower(t *testing.T) {
 	const name = "../../../shared/measurements/h200/power/power.csv"
@@ -107,8 +125,8 @@ func TestMeasuredPower(t *testing.T) {
 			t.Errorf("%s: joules %.1f%% in the median, %.1f%% for nine of ten, times %.1f%%", e.Of, e.Joules, e.MostJoules, e.Seconds)
 		}
 	}
-	if got, want := fit.Power.Byte, s.Power.Byte; got != want {
-		t.Errorf("the block of the catalogue has %g pJ per byte, a fit %g", want, got)
+	if !reflect.DeepEqual(&fit.Power, s.Power) {
+		t.Errorf("the block of the catalogue is %+v, a fit %+v", *s.Power, fit.Power)
 	}
 }
 

@@ -145,8 +145,8 @@ func powerError(what string, rows []powerRow, of func(*powerRow) *hardware.Power
 	return out
 }
 
-// powerStart is round numbers of chips in 4 to 7 nm, from which a fit starts and which remain where
-// no row says otherwise; rest, limit and clock are those of the rows.
+// powerStart is round numbers of chips in 4 to 7 nm, from which a fit starts; rest, limit and clock
+// are those of the rows. What no row can show stays as the system has it.
 func powerStart(s *hardware.System, rows []powerRow) hardware.Power {
 	p := hardware.Power{
 		Held: 1, Byte: 60, CoreByte: 20, HostByte: 50, Empty: 0.2, Issue: 0.3, Clock: hardware.Clock{MHz: 2000, Lowest: 350, Knee: 0.5, Voltage: 0.75},
@@ -154,6 +154,13 @@ func powerStart(s *hardware.System, rows []powerRow) hardware.Power {
 	}
 	if s.Power != nil {
 		p.Link, p.Host, p.Limit, p.Clock.MHz, p.Clock.Lowest = s.Power.Link, s.Power.Host, s.Power.Limit, s.Power.Clock.MHz, s.Power.Clock.Lowest
+		p.HostByte, p.Window = s.Power.HostByte, s.Power.Window
+		shown := typesOf(rows, p.Flop)
+		for t, joules := range s.Power.Flop {
+			if !slices.Contains(shown, t) {
+				p.Flop[t] = joules
+			}
+		}
 	}
 	maps.DeleteFunc(p.Flop, func(t string, _ float64) bool { _, has := s.Matrix[t]; return !has })
 	for i := range rows {

@@ -362,7 +362,8 @@ func (r *reason) sliders(st *state, x *throughline.Explained, was *glance, why *
 	for i := range why.Sensitivity {
 		e := &why.Sensitivity[i]
 		p, ok := base.Parameter(e.Parameter)
-		if !ok || !e.Any() && !moved(st, e.Parameter) {
+		asked := p.Name == "power.limit_W" && st.words["power-limit"] != "" // which a slider cannot raise
+		if !ok || asked || !e.Any() && !moved(st, e.Parameter) {
 			continue
 		}
 		from := p.Of(base)
@@ -397,6 +398,8 @@ func parameterName(path string) string {
 		return "Memory bandwidth"
 	case path == "mem1.GiB":
 		return "Memory"
+	case path == "power.limit_W":
+		return "Power limit"
 	case strings.HasSuffix(path, ".bandwidth") && strings.HasPrefix(path, "networks"):
 		return "Network " + strings.Trim(strings.TrimPrefix(kind, "networks"), "[]") + ", bandwidth"
 	case strings.HasSuffix(path, ".latency") && strings.HasPrefix(path, "networks"):

@@ -164,6 +164,7 @@ func (r *Result) energyFields() Fields {
 	out := Fields{
 		{"watts_per_gpu", orNil(r.WattsPerProcessor())}, {"joules", joules},
 		{"joules_per_request", orNil(joules / float64(r.Requests))}, {"joules_per_output_token", orNil(joules / float64(r.Output))},
+		{"output_tokens_per_joule", orNil(float64(r.Output) / joules)}, {"idle_percent", orNil(100 * r.Idle())},
 	}
 	if e.Tariff.PerKWh > 0 {
 		out = append(out, Field{"energy_dollars", e.Tariff.Dollars(joules)})

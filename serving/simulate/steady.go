@@ -105,7 +105,7 @@ func (x *Loops) run(d *deploy.Deployment, l workload.Load, settings Settings) (*
 	out.Requests = float64(all) / out.Latency
 	out.Batch = min(out.Room, max(1, out.Requests*(out.Latency-out.TTFT)/float64(decode.Ranks())))
 	if r.Energy != nil {
-		out.Watts, out.Idle = r.WattsPerProcessor(), r.Idle()
+		out.Watts, out.Idle, out.Beyond = r.WattsPerProcessor(), r.Idle(), r.Energy.Beyond
 	}
 	return r, out, nil
 }

@@ -48,7 +48,7 @@ func replaced(t *testing.T, doc, part, table string) string {
 // categories of the wide tables, in their order.
 func categories() []result.Category {
 	var out []result.Category
-	for _, table := range result.Tables(result.OpDetails) {
+	for _, table := range result.Tables(result.Costs, result.OpDetails) {
 		for i := range table.Rows {
 			if c := table.Category(&table.Rows[i]); !slices.Contains(out, c) {
 				out = append(out, c)
@@ -68,7 +68,7 @@ type fieldRow struct {
 // fieldRows are the fields of a category. A star stands for the phases where both have a field of the same meaning.
 func fieldRows(c result.Category) string {
 	var rows []fieldRow
-	for _, table := range result.Tables(result.OpDetails) {
+	for _, table := range result.Tables(result.Costs, result.OpDetails) {
 		short := strings.TrimSuffix(table.Name, "_best")
 		for i := range table.Rows {
 			r := &table.Rows[i]
@@ -115,7 +115,7 @@ func longRows() string {
 	b.WriteString("| Column | Unit | Meaning |\n|---|---|---|\n")
 	for _, f := range result.Long(result.OpDetails) {
 		known := false
-		for _, table := range result.Tables(result.OpDetails) {
+		for _, table := range result.Tables(result.Costs, result.OpDetails) {
 			known = known || slices.ContainsFunc(table.Rows, func(r result.Row) bool { return r.Field == f && r.Label == f.Name })
 		}
 		if !known {
