@@ -65,6 +65,9 @@ type FrontEnd struct {
 	// HandoverSeconds replaces FirstSeconds for separate pools: the router, both servers and the
 	// way between them, besides the transfer.
 	HandoverSeconds float64 `json:"handover_seconds" required:"true"`
+	// AnswerSeconds of a front end for each sequence of a step, whose new tokens it passes on
+	// before those of the next step; 0: not known.
+	AnswerSeconds float64 `json:"answer_seconds" range:"[0,1]"`
 	// WaveSeconds delays the first step of a cold server with several prompts, for which it
 	// compiles kernels. Warm servers have none.
 	WaveSeconds float64 `json:"wave_seconds" required:"true"`
@@ -79,7 +82,8 @@ type ServerOptions struct {
 	Captured int
 	// CapturedPrompts is the tokens of the largest captured step with prompts.
 	CapturedPrompts int
-	// ChunkedPrefill, if 1: prompts are cut to fill steps where the engine would wait for room.
+	// ChunkedPrefill, if 1: prompts are cut to fill steps where the engine would wait for room, or
+	// let others wait.
 	ChunkedPrefill int
 	// Products is the kernels of 8-bit block-scaled products, by the engine's name, if set.
 	Products string
@@ -90,6 +94,8 @@ type ServerOptions struct {
 	SharedApart bool
 	// Unprepared: the host does not prepare a step with drafts during the previous one.
 	Unprepared bool
+	// Warmed: the server has had a load of this kind before.
+	Warmed bool
 	// Chat: requests are messages, of which the server makes prompts.
 	Chat bool
 	// Attention is the attention backend, or that of one phase.
@@ -117,7 +123,7 @@ func (t *ServerOptions) Gathers(r Role) (gathers, set bool) {
 func (t *ServerOptions) Of(s Scheduling) Scheduling {
 	s.StepTokens, s.Sequences = cmp.Or(t.StepTokens, s.StepTokens), cmp.Or(t.Sequences, s.Sequences)
 	s.PollSteps, s.WaitSteps, s.BalanceSteps = cmp.Or(t.PollSteps, s.PollSteps), cmp.Or(t.WaitSteps, s.WaitSteps), cmp.Or(t.BalanceSteps, s.BalanceSteps)
-	if t.ChunkedPrefill > 0 && s.Prefill == Prompts {
+	if t.ChunkedPrefill > 0 {
 		s.Prefill = Chunks
 	}
 	return s

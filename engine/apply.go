@@ -83,6 +83,9 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 		d.Precision.BlockKernels = p.Kernels
 	}
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: e.scheduling(&d)}
+	if d.ServerOptions.Warmed {
+		d.Engine.Scheduling.WaveSeconds = 0
+	}
 	if d.ServerOptions.Unprepared {
 		d.Engine.Scheduling.DraftSeconds += e.Scheduling.UnpreparedSeconds
 	}

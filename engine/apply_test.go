@@ -131,6 +131,19 @@ func TestChat(t *testing.T) {
 	}
 }
 
+// TestWarmed: a server that has had a load of the kind has no first wave.
+func TestWarmed(t *testing.T) {
+	d := exchanging(1, 8)
+	e := find(t, "sglang")
+	if cold := e.Apply(d).Engine.WaveSeconds; cold <= 0 {
+		t.Errorf("a cold server: %g s", cold)
+	}
+	d.ServerOptions.Warmed = true
+	if warm := e.Apply(d).Engine.WaveSeconds; warm != 0 {
+		t.Errorf("a warmed server: %g s", warm)
+	}
+}
+
 // TestUnprepared: a step that SGLang's host does not prepare takes as much longer as 512 tokens took, 2.3 of them in a step.
 func TestUnprepared(t *testing.T) {
 	e := find(t, "sglang")

@@ -37,8 +37,8 @@ var RunOptions = []RunOption{
 	// cudagraph_mode is FULL_DECODE_ONLY.
 	{"captured-prompts", map[string]string{"sglang": "piecewise-cuda-graph-max-tokens", "vllm": "captured-prompts"}, nil,
 		func(t *deploy.ServerOptions) *int { return &t.CapturedPrompts }, 0},
-	// Other engines cut prompts unasked.
-	{"chunked-prefill", map[string]string{"trtllm": "enable_chunked_prefill"}, nil,
+	// vLLM cuts prompts unasked.
+	{"chunked-prefill", map[string]string{"sglang": "enable-mixed-chunk", "trtllm": "enable_chunked_prefill"}, nil,
 		func(t *deploy.ServerOptions) *int { return &t.ChunkedPrefill }, 0},
 }
 

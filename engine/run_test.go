@@ -34,7 +34,8 @@ func TestToldIsLaunched(t *testing.T) {
 		{deploy.ServerOptions{PollSteps: 30}, 8, "sglang", []string{"--scheduler-recv-interval 30"}, []string{"vllm", "trtllm"}},
 		{deploy.ServerOptions{WaitSteps: 20}, 1, "trtllm", []string{"batch_wait_timeout_iters: 20", "batch_wait_max_tokens_ratio: 1"}, []string{"sglang", "vllm"}},
 		{deploy.ServerOptions{BalanceSteps: 50}, 8, "trtllm", []string{"enable_balance: true", "timeout_iters: 50"}, []string{"sglang", "vllm"}},
-		{deploy.ServerOptions{ChunkedPrefill: 1}, 1, "trtllm", []string{"enable_chunked_prefill: true"}, []string{"sglang", "vllm"}},
+		{deploy.ServerOptions{ChunkedPrefill: 1}, 1, "trtllm", []string{"enable_chunked_prefill: true"}, []string{"vllm"}},
+		{deploy.ServerOptions{ChunkedPrefill: 1}, 1, "sglang", []string{"--enable-mixed-chunk"}, []string{"vllm"}},
 		{deploy.ServerOptions{PollSteps: 1, StepTokens: 4096, Sequences: 8}, 8, "vllm", nil, nil},
 	} {
 		d := exchanging(c.replicas, 8)
@@ -109,8 +110,11 @@ func TestEveryOptionIsLaunched(t *testing.T) {
 				text := strings.Join(strings.Fields(strings.Join(l.Commands, " ")+" "+l.Config), " ")
 				text = strings.ReplaceAll(text, "cuda_graph_config: enable_padding: true max_batch_size", "cuda_graph_max_batch_size") // as its flag is called
 				given := fmt.Sprint(value)
-				if o.Setting == "chunked-prefill" {
+				switch option {
+				case "enable_chunked_prefill":
 					given = "true"
+				case "enable-mixed-chunk":
+					given = "" // a flag
 				}
 				if !strings.Contains(text, option+" "+given) && !strings.Contains(text, option+": "+given) {
 					t.Errorf("%s, %d ranks: no %s of %s in %s", name, ranks, option, given, text)
@@ -138,10 +142,12 @@ func TestStepsHoldTheirSequences(t *testing.T) {
 
 // TestChunkedPrefill: TensorRT-LLM waits until a step has room for a complete prompt unless it is told to cut them.
 func TestChunkedPrefill(t *testing.T) {
-	s := find(t, "trtllm").Scheduling.Scheduling
-	for told, want := range map[int]deploy.Policy{0: deploy.Prompts, 1: deploy.Chunks} {
-		if got := (&deploy.ServerOptions{ChunkedPrefill: told}).Of(s).Prefill; got != want {
-			t.Errorf("chunked-prefill %d: %s, want %s", told, got, want)
+	for engine, untold := range map[string]deploy.Policy{"trtllm": deploy.Prompts, "sglang": deploy.First} {
+		s := find(t, engine).Scheduling.Scheduling
+		for told, want := range map[int]deploy.Policy{0: untold, 1: deploy.Chunks} {
+			if got := (&deploy.ServerOptions{ChunkedPrefill: told}).Of(s).Prefill; got != want {
+				t.Errorf("%s, chunked-prefill %d: %s, want %s", engine, told, got, want)
+			}
 		}
 	}
 }

@@ -46,6 +46,7 @@ var sglangArgs = []arg{
 	{both(graphs, batched), "--cuda-graph-max-bs", number(captured)},
 	// The tokens of a step of the server, which divides them among the attention replicas.
 	{computes, "--chunked-prefill-size", number(func(u unit) int { return u.tokens * u.dp })},
+	{both(cutsPrompts, computes), "--enable-mixed-chunk", nil},
 	{polls, "--scheduler-recv-interval", number(func(u unit) int { return u.ServerOptions.PollSteps })},
 	{chooses, "--attention-backend", func(u unit) string { return u.attention }},
 	{choosesPrefill, "--prefill-attention-backend", func(u unit) string { return u.prefillAttention }},

@@ -62,6 +62,8 @@ var ofRuns = []Setting{
 		Doc: "shared experts are not run among the routed ones", Ref: func(q *Question) any { return &q.Traffic.SharedApart }},
 	{Name: "unprepared", For: Runs,
 		Doc: "the host does not prepare a step with drafts while the one before runs", Ref: func(q *Question) any { return &q.Traffic.Unprepared }},
+	{Name: "warmed", For: Runs,
+		Doc: "servers have had a load of this kind before, and compile nothing", Ref: func(q *Question) any { return &q.Traffic.Warmed }},
 	{Name: "chat", For: Runs,
 		Doc: "requests are messages, of which the server makes prompts", Ref: func(q *Question) any { return &q.Traffic.Chat }},
 }

@@ -165,7 +165,7 @@ var ofTraffic = []Setting{
 		Doc: "tokens of the largest step with prompts of a rank that is captured as a graph; the host launches the operators of longer ones (default: the engine's)",
 		Ref: func(q *Question) any { return &q.Traffic.CapturedPrompts }, Idle: toldNothing},
 	{Name: "chunked-prefill", Aliases: engine.Aliases("chunked-prefill"), For: Deployed, Low: 0, High: 1,
-		Doc: "1: TensorRT-LLM cuts prompts to fill a step, as other engines do unasked",
+		Doc: "1: TensorRT-LLM cuts prompts to fill a step, and SGLang lets them share steps with decodes, as vLLM does unasked",
 		Ref: func(q *Question) any { return &q.Traffic.ChunkedPrefill }, Idle: toldNothing},
 	{Name: "attention-backend", Aliases: engine.Aliases("attention-backend"), For: Plan | Deployed, Choices: engine.AllAttentionNames(), Open: true, Check: engine.CheckAttention,
 		Doc: "kernels of attention, by the engine's own name or what all engines call them: fa3, flashinfer, triton, trtllm-gen (default: the engine's)",

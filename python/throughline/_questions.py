@@ -196,7 +196,7 @@ def estimate(*, model=None, system=None, gpus=None, decode_system=None, gpus_per
         decode_attention_backend: those of decode (default: attention-backend)
         captured_batch: sequences (vLLM: tokens) of the largest decode step of a rank that is captured as a graph; the host launches the operators of longer ones (default: all are captured)
         captured_prompts: tokens of the largest step with prompts of a rank that is captured as a graph; the host launches the operators of longer ones (default: the engine's)
-        chunked_prefill: 1: TensorRT-LLM cuts prompts to fill a step, as other engines do unasked
+        chunked_prefill: 1: TensorRT-LLM cuts prompts to fill a step, and SGLang lets them share steps with decodes, as vLLM does unasked
         poll_steps: steps between two looks for new requests (default: the engine's)
         wait_steps: steps for which prompts wait for others to fill a step, while others decode
         balance_steps: steps for which the data-parallel ranks of experts wait until each of them has a prompt
@@ -319,7 +319,7 @@ def explain(*, model=None, system=None, gpus=None, decode_system=None, gpus_per_
         decode_attention_backend: those of decode (default: attention-backend)
         captured_batch: sequences (vLLM: tokens) of the largest decode step of a rank that is captured as a graph; the host launches the operators of longer ones (default: all are captured)
         captured_prompts: tokens of the largest step with prompts of a rank that is captured as a graph; the host launches the operators of longer ones (default: the engine's)
-        chunked_prefill: 1: TensorRT-LLM cuts prompts to fill a step, as other engines do unasked
+        chunked_prefill: 1: TensorRT-LLM cuts prompts to fill a step, and SGLang lets them share steps with decodes, as vLLM does unasked
         poll_steps: steps between two looks for new requests (default: the engine's)
         wait_steps: steps for which prompts wait for others to fill a step, while others decode
         balance_steps: steps for which the data-parallel ranks of experts wait until each of them has a prompt
@@ -438,7 +438,7 @@ def simulate(*, model=None, system=None, decode_system=None, gpus_per_node=None,
         decode_attention_backend: those of decode (default: attention-backend)
         captured_batch: sequences (vLLM: tokens) of the largest decode step of a rank that is captured as a graph; the host launches the operators of longer ones (default: all are captured)
         captured_prompts: tokens of the largest step with prompts of a rank that is captured as a graph; the host launches the operators of longer ones (default: the engine's)
-        chunked_prefill: 1: TensorRT-LLM cuts prompts to fill a step, as other engines do unasked
+        chunked_prefill: 1: TensorRT-LLM cuts prompts to fill a step, and SGLang lets them share steps with decodes, as vLLM does unasked
         poll_steps: steps between two looks for new requests (default: the engine's)
         wait_steps: steps for which prompts wait for others to fill a step, while others decode
         balance_steps: steps for which the data-parallel ranks of experts wait until each of them has a prompt
@@ -558,7 +558,7 @@ def compare(*, model=None, system=None, gpus=None, decode_system=None, gpus_per_
         decode_attention_backend: those of decode (default: attention-backend)
         captured_batch: sequences (vLLM: tokens) of the largest decode step of a rank that is captured as a graph; the host launches the operators of longer ones (default: all are captured)
         captured_prompts: tokens of the largest step with prompts of a rank that is captured as a graph; the host launches the operators of longer ones (default: the engine's)
-        chunked_prefill: 1: TensorRT-LLM cuts prompts to fill a step, as other engines do unasked
+        chunked_prefill: 1: TensorRT-LLM cuts prompts to fill a step, and SGLang lets them share steps with decodes, as vLLM does unasked
         poll_steps: steps between two looks for new requests (default: the engine's)
         wait_steps: steps for which prompts wait for others to fill a step, while others decode
         balance_steps: steps for which the data-parallel ranks of experts wait until each of them has a prompt

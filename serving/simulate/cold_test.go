@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"throughline/deploy"
@@ -45,6 +46,40 @@ func TestCold(t *testing.T) {
 	}
 	if got := ttft(16, 1, true) - warm; math.Abs(got-3*15./16) > 0.01 {
 		t.Errorf("a stall of 1 s and 2 s that were fitted: %v s on average, of 15 in 16 requests", got)
+	}
+}
+
+// TestAnswers: of four requests at once, whose answers keep the front end busy for 0.1 s at every step, the first tokens come as soon as
+// without that, and every other 0.4 s after the one before. A front end that is through before the next step delays nothing.
+func TestAnswers(t *testing.T) {
+	n := workload.Lengths{Input: 1000, Output: 50}
+	_, server := oneServer(t, "sglang", n)
+	run := func(each float64) *Result {
+		d := server(deploy.Fit{})
+		d.Engine.FrontEnd = deploy.FrontEnd{AnswerSeconds: each}
+		o, err := Of(&d, n, &Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		traffic := workload.Traffic{Requests: 4, Rate: math.Inf(1), Input: workload.Length{Mean: n.Input}, Output: workload.Length{Mean: n.Output}}
+		r, err := Run(t.Context(), o, traffic.Source())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &Result{Record: r}
+	}
+	none, slow, fast := run(0), run(0.1), run(1e-6)
+	if got, want := slow.Summary.TTFT.Mean(), none.Summary.TTFT.Mean(); math.Abs(got-want) > 1e-12 {
+		t.Errorf("first tokens: %v s, %v without a front end", got, want)
+	}
+	if got := slow.Summary.TPOT.Mean(); math.Abs(got-0.4) > 1e-9 {
+		t.Errorf("tokens come every %v s, want 0.4", got)
+	}
+	if got := slow.Bottleneck(); !strings.HasPrefix(got, "the front end") {
+		t.Errorf("bottleneck: %s", got)
+	}
+	if fast.Summary.TPOT.Mean() != none.Summary.TPOT.Mean() || strings.HasPrefix(none.Bottleneck(), "the front end") {
+		t.Errorf("a fast front end: %v s, %v without; bottleneck %s", fast.Summary.TPOT.Mean(), none.Summary.TPOT.Mean(), none.Bottleneck())
 	}
 }
 

@@ -1,7 +1,27 @@
 package simulate
 
-// end applies the step: every sequence whose tokens are all cached gets one more.
-func (r *rank) end(t float64, to *run) { r.apply(r.computed(), t, to) }
+// passOn applies a step of a server: every sequence whose tokens are all cached gets one more,
+// which clients see when the front end has passed on those of earlier steps. Servers of one phase
+// are behind a front end of another kind, and a live one waits for none.
+func (r *run) passOn(s *server, t float64, of func(rank int) outcome) {
+	each, seen := r.AnswerSeconds, t
+	if r.split() || r.online != nil {
+		each = 0
+	}
+	if each > 0 {
+		seen = max(t, *s.sends)
+	}
+	answers := 0
+	for i, k := range s.ranks {
+		o := of(i)
+		if answers += len(o.ended); o.decodes {
+			answers += k.decoding
+		}
+		k.apply(o, seen, r)
+	}
+	*s.sends = seen + float64(answers)*each
+	r.record.Sending += float64(answers) * each
+}
 
 // computed caches the prompt tokens of a step and returns what the step yields when it ends.
 func (r *rank) computed() outcome {
@@ -15,7 +35,7 @@ func (r *rank) computed() outcome {
 	return outcome{r.decodes, r.ended}
 }
 
-// apply ends a step with this outcome.
+// apply ends a step with this outcome, which clients see at t.
 func (r *rank) apply(o outcome, t float64, to *run) {
 	tick := r.tick
 	if o.decodes {

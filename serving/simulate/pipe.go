@@ -17,6 +17,7 @@ type pipe struct {
 	chunks bool      // chunks of a prompt follow one another through the stages
 	enters float64   // when the first stage is free
 	leaves float64   // when the last stage is free
+	sends  float64   // when its front end is
 	line   []*server // waiting for the first stage, in order of arrival
 	drawn  []average // of a stage's processors
 }
@@ -177,9 +178,7 @@ func (r *run) land(t float64) {
 	r.flights = slices.Delete(r.flights, 0, 1)
 	s := f.server
 	r.record.endStep(s, t)
-	for i, k := range s.ranks {
-		k.apply(f.ranks[i], t, r)
-	}
+	r.passOn(s, t, func(i int) outcome { return f.ranks[i] })
 	if s.flights--; s.flights > 0 {
 		return
 	}

@@ -11,8 +11,10 @@ type Record struct {
 	Queued       Distribution // from arrival to the first step
 	Preemptions  int64
 	Steps        int64
+	Sending      float64  // seconds of front ends, for answers
 	Kinds        [3]int64 // prefill only, mixed, decode only
 	Pools        []PoolRecord
+	senders      int // front ends
 	PeakBlocks   int // of a rank
 	HitTokens    int64
 	LookupTokens int64 // looked up in the prefix cache
@@ -40,6 +42,7 @@ func newRecord(o *Options) *Record {
 	r := &Record{Summary: Summary{Limits: o.Limits, meansOnly: o.meansOnly}, each: o.Each}
 	for i := range o.Pools {
 		p := &o.Pools[i]
+		r.senders += p.Servers / max(1, p.Stages)
 		r.Pools = append(r.Pools, PoolRecord{Role: p.Role, Servers: p.Servers, Ranks: p.Servers * p.Ranks, Blocks: p.Policy.Blocks})
 	}
 	if watts, known := o.waitingWatts(); known {

@@ -40,11 +40,15 @@ func (r *Result) Utilisation() float64 {
 const (
 	hardlyWait = 0.1 // shorter waits are chance: arrivals come in bursts
 	mostlyIdle = 0.5 // servers less busy limit nothing
+	mostlySend = 0.9 // front ends that send for longer limit servers
 )
 
-// Bottleneck is what most requests wait for to be scheduled; if they hardly wait, the steps
-// themselves; nothing if servers are mostly idle.
+// Bottleneck is the front end if it is always busy; what most requests wait for to be scheduled; if
+// they hardly wait, the steps themselves; nothing if servers are mostly idle.
 func (r *Result) Bottleneck() string {
+	if share := r.Sending / (r.Duration() * float64(r.senders)); share > mostlySend {
+		return fmt.Sprintf("the front end (it sends answers %.0f%% of the time)", 100*min(1, share))
+	}
 	worst, where, share := Nothing, 0, hardlyWait
 	for i := range r.Pools {
 		for reason := Nothing + 1; reason < reasonCount; reason++ {

@@ -39,6 +39,7 @@ type server struct {
 	worked  float64   // seconds of its processors in which something runs in it
 	beyond  float64   // the power limit, where even the lowest clock has exceeded it
 
+	sends     *float64  // when its front end has passed on the tokens of all earlier steps
 	past      []float64 // starts of the last steps, latest first, one per step scheduled ahead
 	sincePoll int       // steps since it last took new requests
 	lone      int       // steps since all ranks had prompts, or prompts were released
@@ -124,9 +125,10 @@ func (r *run) addServers(which int) {
 		pipes[i] = pipe{stages: p.Stages, chunks: p.Policy.PipelinesChunks}
 	}
 	for n := range p.Servers {
-		s := &server{pool: p, which: which, index: len(r.servers), clock: steadyClock{}, place: none, past: make([]float64, p.Policy.StepsAhead)}
+		s := &server{pool: p, which: which, index: len(r.servers), clock: steadyClock{}, place: none, sends: new(float64), past: make([]float64, p.Policy.StepsAhead)}
 		if p.Stages > 1 {
 			s.pipe = &pipes[n%len(pipes)] // servers take requests in turn: neighbours are in different pipelines
+			s.sends = &s.pipe.sends
 		}
 		if r.Clock != nil {
 			s.clock = r.Clock
@@ -481,9 +483,7 @@ func (s *server) holdsPrompts() bool {
 
 func (r *run) endStep(s *server, t float64) {
 	r.record.endStep(s, t)
-	for _, k := range s.ranks {
-		k.end(t, r)
-	}
+	r.passOn(s, t, func(i int) outcome { return s.ranks[i].computed() })
 	s.step++
 	r.between(s, t)
 }
