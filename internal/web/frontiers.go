@@ -14,8 +14,8 @@ import (
 	"throughline/number"
 )
 
-// frontiersFigure is what a map shows in place of a figure: the frontier of each of its plans, those
-// of systems in one small drawing.
+// frontiersFigure is what a map shows in place of a figure: the frontiers of its plans, systems
+// together in one small drawing.
 const frontiersFigure = "frontiers"
 
 // mostSmall is how many small drawings a map has.

@@ -162,7 +162,7 @@ func (m *mapped) figures(st *state, r *report.Scan) {
 	}
 }
 
-// figured is what the map shows: what was chosen, or the frontiers of systems, or the figure that is
+// figured is what the map shows: what was chosen, the frontiers of systems, or the figure that is
 // optimised.
 func (st *state) figured(r *report.Scan) string {
 	if r.Systems() != nil {
