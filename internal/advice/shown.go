@@ -135,7 +135,7 @@ func (w *weighed) simulate(ctx context.Context, loops *simulate.Loops) error {
 	return nil
 }
 
-// over is the time of the worse of TTFT and TPOT over its limit.
+// over is TTFT or TPOT as a multiple of its limit, whichever is larger.
 func (w *weighed) over() (over float64) {
 	limits := w.field.space.limits
 	if l := limits.TTFT; l != nil {
