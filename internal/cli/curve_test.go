@@ -3,7 +3,9 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -128,5 +130,22 @@ func TestNoTimePerToken(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(call(t, append(args, "--json")...)), &got); err != nil || got.Parts.TPOT == nil || len(got.Parts.TPOT) != 0 || len(got.Parts.TTFT) == 0 {
 		t.Errorf("parts %+v (%v)", got.Parts, err)
+	}
+}
+
+// TestRunSaysWhatItCosts: the sentence over a run has the price of a token, which is that of the GPUs over what they answered,
+// beside the rate that was asked for and the one of the run; whose price it is, is said.
+func TestRunSaysWhatItCosts(t *testing.T) {
+	out := strings.Join(strings.Fields(call(t, strings.Fields("simulate --model Llama-3.1-8B --system H100_SXM --tp 2 --rate 5 --isl 200 --osl 20 --num-prompts 60")...)), " ")
+	m := regexp.MustCompile(`at 5 requests/s \(([\d.]+) in this run\): .* takes \$([\d.]+) per million output tokens and .* price: H100_SXM for \$([\d.]+) per hour .* Output token throughput \(tok/s\): ([\d.]+)`).FindStringSubmatch(out)
+	if m == nil {
+		t.Fatalf("a run begins with %.600q", out)
+	}
+	var v [5]float64
+	for i := 1; i < len(m); i++ {
+		v[i], _ = strconv.ParseFloat(m[i], 64)
+	}
+	if want := 2 * v[3] / 3600 / v[4] * 1e6; math.Abs(v[2]/want-1) > 0.005 { // three digits are printed
+		t.Errorf("$%g per million output tokens, not $%g", v[2], want)
 	}
 }

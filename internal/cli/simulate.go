@@ -17,6 +17,7 @@ import (
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/sentence"
+	"throughline/internal/table"
 	"throughline/serving/simulate"
 )
 
@@ -72,12 +73,21 @@ its clients.
 				return cmp.Or(write(s.data, string(text)), held(result.Seen()))
 			}
 			v := viewOptions{}.of(s)
-			text := sentence.Text(v, sentence.Load(loaded(sim.Simulation, result))) + "\n" + v.Wrap(report.DeploymentTitle(&sim.Deployment, false)) + "\n"
-			return cmp.Or(write(s.Out, text+result.Block()+v.Wrap(strings.Join(result.Notes(), "\n")+"\n")+sparks(result, s.Bars, s.Width)), held(result.Seen()))
+			return cmp.Or(write(s.Out, said(loaded(sim.Simulation, result), v)+result.Block()+v.Wrap(strings.Join(result.Notes(), "\n")+"\n")+sparks(result, s.Bars, s.Width)), held(result.Seen()))
 		},
 	}
 	o.add(cmd)
 	return cmd
+}
+
+// said is what stands above the figures of a run: sentences, the deployment, and whose prices they
+// rest on.
+func said(l *sentence.Loaded, v table.View) string {
+	text := sentence.Text(v, sentence.Load(l)) + "\n" + v.Wrap(report.DeploymentTitle(l.Deployment, false)) + "\n"
+	if _, listed := l.Cost(); len(listed) > 0 {
+		text += v.Wrap("price: "+strings.Join(listed, "; ")) + "\n"
+	}
+	return text
 }
 
 // loaded is a run as sentences need it.

@@ -1,6 +1,8 @@
 package page
 
 import (
+	"strings"
+
 	"throughline/internal/advice"
 	"throughline/internal/picture"
 	"throughline/internal/report"
@@ -12,9 +14,13 @@ import (
 
 func Simulated(l *sentence.Loaded) *Page {
 	title := report.DeploymentTitle(l.Deployment, false)
+	notes := l.Run.Notes()
+	if _, listed := l.Cost(); len(listed) > 0 {
+		notes = append(notes, "price: "+strings.Join(listed, "; "))
+	}
 	return &Page{Title: "What clients see", Subtitle: title, Answer: sentence.Load(l), Sections: []Section{{
 		Title: "Requests", Charts: drawn(picture.LoadKinds, picture.Load{Title: title, Result: l.Run}),
-		Tables: []Table{{Title: "Percentiles", Any: percentiles(l.Seen)}}, Notes: l.Run.Notes(),
+		Tables: []Table{{Title: "Percentiles", Any: percentiles(l.Seen)}}, Notes: notes,
 	}, assumptions(l.Deployment.Assume)}}
 }
 

@@ -58,6 +58,7 @@ const (
 	chartWidth = 609.0 // two beside each other; heights are as suits a chart
 	smallWidth = 720.0
 	wideWidth  = 1236.0
+	phoneWidth = 364.0 // drawn anew for phones, where a wide drawing would have letters of half the size
 )
 
 // wideKinds lists the kinds of charts that take the width of the page.
@@ -126,13 +127,11 @@ func (w *writer) section(s *Section) {
 			case slices.Contains(wideKinds, c.Kind):
 				width, class = wideWidth, ` class="span"`
 			}
-			w.printf("<figure%s>", class)
-			w.charts++
-			err := chart.SVG{Theme: chart.Light, Inline: true}.Write(w.Writer, c.Draw(width, 0, fmt.Sprintf("c%d-", w.charts)))
-			if w.err == nil {
-				w.err = err
-			}
-			w.printf("</figure>\n")
+			w.printf(`<figure%s><div class="broad">`, class)
+			w.chart(c, width)
+			w.printf(`</div><div class="phone">`)
+			w.chart(c, phoneWidth)
+			w.printf("</div></figure>\n")
 		}
 		w.printf("</div>\n")
 	}
@@ -152,6 +151,14 @@ func (w *writer) section(s *Section) {
 		w.printf("<details><summary>%s</summary>\n", html.EscapeString(s.Folded[i].Title))
 		w.section(&s.Folded[i])
 		w.printf("</details>\n")
+	}
+}
+
+func (w *writer) chart(c *chart.Chart, width float64) {
+	w.charts++
+	err := chart.SVG{Theme: chart.Light, Inline: true}.Write(w.Writer, c.Draw(width, 0, fmt.Sprintf("c%d-", w.charts)))
+	if w.err == nil {
+		w.err = err
 	}
 }
 

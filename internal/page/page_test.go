@@ -140,6 +140,17 @@ func TestTenThousandRuns(t *testing.T) {
 	if all, more := strings.Count(head, `scope="col"`), strings.Count(head, ` m"`)+strings.Count(head, `"m"`); all-more > mostAtOnce || more == 0 {
 		t.Errorf("%d of %d columns are shown at once", all-more, all)
 	}
+	for _, figure := range []string{"TTFT", "TPOT", "tokens/s per GPU"} { // what is asked for is among them
+		if i := strings.Index(head, ">"+figure+"</button>"); i < 0 || strings.Contains(head[strings.LastIndex(head[:i], "<th"):i], ` m"`) {
+			t.Errorf("%s is not shown at once", figure)
+		}
+	}
+	if first := strings.Index(src, "<td>run 9999</td>"); first < 0 || first > strings.Index(src, "<td>run 9998</td>") {
+		t.Error("the best run is not the first row")
+	}
+	if wide, narrow := strings.Count(src, `<div class="broad">`), strings.Count(src, `<div class="phone">`); wide == 0 || wide != narrow {
+		t.Errorf("%d drawings for screens, %d for phones", wide, narrow)
+	}
 	for _, want := range []string{"<main>", "<caption>", `role="region"`, `type="application/json" data-rows="t1"`, "aria-label="} {
 		if !strings.Contains(src, want) {
 			t.Errorf("no %s", want)

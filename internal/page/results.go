@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -92,7 +93,7 @@ func summary(r *result.Record) Table {
 		{Title: "value", Kind: table.Number, Cell: func(k *shownColumn) string { return textOf(k, r) }},
 	}}
 	for i := range compared {
-		if k := &compared[i]; textOf(k, r) != "" {
+		if k := &compared[i]; textOf(k, r) != "" && (k.title != packages || r.Packaged()) {
 			t.Rows = append(t.Rows, k)
 		}
 	}
@@ -151,50 +152,65 @@ func limits(x *explain.Explanation) Table {
 type shownColumn struct {
 	title string
 	field string
+	rank  rank
 	cell  func(r *result.Record) string // nil: the value with three digits
 }
+
+// rank says which columns are shown at once: of the same rank the earlier ones.
+type rank uint8
+
+const (
+	answered rank = iota // figures that are asked for, also where they are the same in all rows
+	asked                // the question and what decodes, where rows differ in it
+	chosen               // the rest of the plan and what decides, where rows differ in it
+	told                 // the rest, where rows differ in it
+	alike                // what is the same in all rows
+)
 
 // mostAtOnce is the columns of a table that are shown at once.
 const mostAtOnce = 10
 
 // compared are the columns by which deployments and runs are compared, the important ones first.
 var compared = []shownColumn{
-	{"model", "model_name", nil},
-	{"system", "decoder_system_name", nil},
-	{"GPUs", "num_procs", nil},
-	{"input", "seq_size", nil},
-	{"output", "out_size", nil},
-	{"engine", "engine", nil},
-	{"prefill", "prefill_plans", nil},
-	{"decode", "decoder_plans", nil},
-	{"TTFT limit", "TTFT_limit", func(r *result.Record) string { return verdictOf(r, "TTFT") }},
-	{"TPOT limit", "TPOT_limit", func(r *result.Record) string { return verdictOf(r, "TPOT") }},
-	{"TTFT", "TTFT(s)", func(r *result.Record) string { return timeOf(r, r.TTFT, 0) }},
-	{"TPOT", "TPOT(s)", func(r *result.Record) string { return timeOf(r, r.TPOT, 1) }},
-	{"chance", "chance", chance},
-	{"tokens/s per GPU", "tokens_per_processor", nil},
-	{"requests/s", "request_per_second", nil},
-	{"headroom", "headroom", func(r *result.Record) string {
+	{"model", "model_name", asked, nil},
+	{"system", "decoder_system_name", asked, nil},
+	{"GPUs", "num_procs", asked, nil},
+	{"tokens in + out", "seq_size", asked, func(r *result.Record) string { return fmt.Sprintf("%d + %d", r.Lengths.Input, r.Lengths.Output) }},
+	{"engine", "engine", chosen, nil},
+	{"prefill", "prefill_plans", chosen, nil},
+	{"decode", "decoder_plans", asked, nil},
+	{"TTFT limit", "TTFT_limit", asked, func(r *result.Record) string { return verdictOf(r, "TTFT") }},
+	{"TPOT limit", "TPOT_limit", asked, func(r *result.Record) string { return verdictOf(r, "TPOT") }},
+	{"TTFT", "TTFT(s)", answered, func(r *result.Record) string { return timeOf(r, r.TTFT, 0) }},
+	{"TPOT", "TPOT(s)", answered, func(r *result.Record) string { return timeOf(r, r.TPOT, 1) }},
+	{"chance", "chance", chosen, chance},
+	{"tokens/s per GPU", "tokens_per_processor", answered, nil},
+	{"requests/s", "request_per_second", told, nil},
+	{"headroom", "headroom", chosen, func(r *result.Record) string {
 		if r.Capacity == nil {
 			return ""
 		}
 		return fmt.Sprintf("%.0f%%", 100*r.Capacity.Headroom)
 	}},
-	{"$ per M tokens", "dollars_per_million_tokens", nil},
-	{"tokens per joule", "tokens_per_joule", nil},
-	{"J per output token", "joules_per_output_token", nil},
-	{"mode", "mode", nil},
-	{"batch", "decoder_microbatchsize", nil},
-	{"spare", "spare_procs", nil},
-	{"clients", "concurrency", nil},
-	{"request", "request_latency(s)", func(r *result.Record) string { return timeOf(r, r.Latency, -1) }},
-	{"tokens/s per user", "tokens_per_user", nil},
-	{"requests/s per package", "request_per_second_per_npu", nil},
-	{"GiB of a GPU", "memory(Gib)", nil},
-	{"bound by", "decoder_bound", nil},
-	{"known by", "trust", nil},
-	{"why there is no plan", "reason", nil},
+	{"$ per M tokens", "dollars_per_million_tokens", told, nil},
+	{"tokens per joule", "tokens_per_joule", told, nil},
+	{"J per output token", "joules_per_output_token", told, nil},
+	{"mode", "mode", told, nil},
+	{"batch", "decoder_microbatchsize", told, nil},
+	{"spare", "spare_procs", told, nil},
+	{"clients", "concurrency", told, nil},
+	{"request", "request_latency(s)", told, func(r *result.Record) string { return timeOf(r, r.Latency, -1) }},
+	{"tokens/s per user", "tokens_per_user", told, nil},
+	{packages, "request_per_second_per_npu", told, nil},
+	{"GiB of a GPU", "memory(Gib)", told, nil},
+	{"bound by", "decoder_bound", told, nil},
+	{"known by", "trust", told, nil},
+	{"why there is no plan", "reason", answered, nil},
 }
+
+// packages is the title of a rate that the reference tool counts by package; where each has one GPU
+// the title says so.
+const packages = "requests/s per package"
 
 // timeOf is a time with its band and whether its limit holds: of TTFT, of TPOT, or none.
 func timeOf(r *result.Record, seconds float64, which int) string {
@@ -246,9 +262,15 @@ type named struct {
 
 func (c *comparison) add(name string, r *result.Record) { c.rows = append(c.rows, named{name, r}) }
 
+// sort puts the rows with the most requests per second and GPU first.
+func (c *comparison) sort() {
+	rate := func(n named) float64 { return n.Requests / float64(max(1, n.Procs)) }
+	slices.SortStableFunc(c.rows, func(a, b named) int { return cmp.Compare(rate(b), rate(a)) })
+}
+
 // column is one of the table; sorted by the field, shown in words.
 func (k *shownColumn) column() table.Column[named] {
-	out := table.Column[named]{Title: k.title, Kind: table.Number, Digits: 3}
+	out := table.Column[named]{Title: k.title, Kind: table.Number, Digits: 3, Rank: int(k.rank)}
 	f, known := result.Lookup(k.field)
 	if known {
 		out.Doc, out.Kind, out.Value = f.Doc, f.Kind(), func(n named) any { return f.Value(n.Record) }
@@ -263,21 +285,26 @@ func (k *shownColumn) column() table.Column[named] {
 func (c *comparison) table(title string) Table {
 	t := &table.Table[named]{Rows: c.rows}
 	for i := range compared {
-		t.Columns = append(t.Columns, compared[i].column())
+		column := compared[i].column()
+		if column.Title == packages && !slices.ContainsFunc(c.rows, func(n named) bool { return n.Packaged() }) {
+			column.Title = "requests/s per GPU"
+		}
+		t.Columns = append(t.Columns, column)
 	}
 	t = t.Filled()
 	same := func(at int) bool {
 		return len(t.Rows) > 1 && !slices.ContainsFunc(t.Rows, func(n named) bool { return t.Text(at, n) != t.Text(at, t.Rows[0]) })
 	}
-	var differ, alike []table.Column[named]
+	var first, last []table.Column[named]
 	for i := range t.Columns {
-		if same(i) {
-			alike = append(alike, t.Columns[i])
+		if c := t.Columns[i]; same(i) && rank(c.Rank) != answered {
+			c.Rank = int(alike)
+			last = append(last, c)
 		} else {
-			differ = append(differ, t.Columns[i])
+			first = append(first, c)
 		}
 	}
-	t.Columns = slices.Concat(differ, alike)
+	t.Columns = slices.Concat(first, last)
 	t.Columns = slices.Insert(t.Columns, 0, table.Column[named]{Title: "name", Value: func(n named) any { return n.name }})
 	return Table{Title: title, Wide: true, First: mostAtOnce, Any: t}
 }
@@ -403,7 +430,12 @@ func (p *Runs) Page() *Page {
 		if part.pictures.Columns() < 2 { // nothing runs along x
 			charts = slices.DeleteFunc(charts, func(c *chart.Chart) bool { return c.Kind == "lines" || c.Kind == "heatmap" })
 		}
-		s := Section{Title: part.mode + ", compared", Charts: charts, Tables: []Table{part.table.table(part.mode)}}
+		title := part.mode
+		if len(part.table.rows) > printed { // on paper are the first
+			part.table.sort()
+			title += ", the most requests/s per GPU first"
+		}
+		s := Section{Title: part.mode + ", compared", Charts: charts, Tables: []Table{part.table.table(title)}}
 		if part.more > 0 {
 			s.Text = append(s.Text, fmt.Sprintf("The first %d of %d runs; the tables have all.", mostRows, mostRows+part.more))
 		}

@@ -41,7 +41,7 @@ type Sample struct {
 	Time             float64 // at its start
 	Running, Waiting float64
 	Cache            float64 // share of the blocks that are used
-	Watts            float64 // of a processor; 0: not known
+	Watts            float64 // of a GPU; 0: not known
 }
 
 // Samples returns the load over time, in at most `most` intervals.
@@ -151,9 +151,10 @@ func latency(l Load) (*chart.Chart, error) {
 	for _, limit := range []struct {
 		name string
 		of   workload.Limit
-	}{{"TTFT limit", l.Result.TTFT}, {"TPOT limit", l.Result.TPOT}} {
+	}{{"TTFT", l.Result.TTFT}, {"TPOT", l.Result.TPOT}} {
 		if limit.of.Seconds > 0 {
-			p.Rules = append(p.Rules, chart.Rule{X: chart.At(1e3 * limit.of.Seconds), Paint: chart.Red, Dash: true, Label: limit.name})
+			says := fmt.Sprintf("%s %s ≤ %s", limit.of.Statistic(), limit.name, number.Time(limit.of.Seconds, 3))
+			p.Rules = append(p.Rules, chart.Rule{X: chart.At(1e3 * limit.of.Seconds), Paint: chart.Red, Dash: true, Label: says})
 		}
 	}
 	c.Panels = []chart.Panel{p}

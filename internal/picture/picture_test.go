@@ -619,6 +619,35 @@ func BenchmarkSteps(b *testing.B) {
 }
 
 // Plans of two systems are two stairs with a best of each, and points of a scan are joined by steps.
+// TestNamesAtEndsOfSteps: the name of a kind stands at the end of its steps, not at a run that another beats.
+func TestNamesAtEndsOfSteps(t *testing.T) {
+	r := runsOf(t, "../../configs/reference_sample.json", UsualX, UsualY, UsualBy)
+	r.list = []run{{kind: "a model on a system", lengths: "10 in, 10 out", user: 50, gpu: 100}, {kind: "a model on a system", lengths: "10 in, 10 out", user: 20, gpu: 300}, {kind: "a model on a system", lengths: "10 in, 10 out", user: 10, gpu: 200}}
+	c, err := r.frontier()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range c.Panels[0].Dots[0].Points {
+		if d.Label != "" && d.X != 20 {
+			t.Errorf("%q at %g tokens/s per user", d.Label, d.X)
+		}
+	}
+	if n := len(c.Panels[0].Lines[0].Points); n != 3 {
+		t.Errorf("%d corners of the steps", n)
+	}
+}
+
+// TestPerGPU: where packages have one GPU, charts say per GPU, as the sentences do.
+func TestPerGPU(t *testing.T) {
+	r := runsOf(t, "../../configs/reference_sample.json", UsualX, UsualY, UsualBy)
+	for packaged, want := range map[bool]string{false: "requests/s per GPU", true: "requests/s per package"} {
+		r.packaged = packaged
+		if got := r.axisTitle(r.Y); got != want {
+			t.Errorf("packages of several GPUs %v: %q", packaged, got)
+		}
+	}
+}
+
 func TestFrontiersAreSteps(t *testing.T) {
 	s := &Scan{Title: "two"}
 	for _, system := range []string{"H200", "H100_SXM"} {

@@ -23,8 +23,9 @@ type Runs struct {
 	// Fields along x, of the value in lines and cells, and of the series or rows.
 	X, Y, By *result.Field
 
-	list []run
-	lost int // runs beyond the limit
+	list     []run
+	lost     int  // runs beyond the limit
+	packaged bool // packages of some runs have several GPUs
 }
 
 type run struct {
@@ -74,6 +75,7 @@ func (r *Runs) Add(of *result.Record) {
 		return
 	}
 	d := of.Sides[op.Decode]
+	r.packaged = r.packaged || of.Packaged()
 	n := run{name: fmt.Sprintf("run %d", of.Number), kind: of.Model.Name + " on " + d.System.Name, xs: numeric(r.X, of), value: numeric(r.Y, of), x: text(r.X, of), by: text(r.By, of), user: math.NaN(), gpu: math.NaN(), lengths: fmt.Sprintf("%d in, %d out", of.Lengths.Input, of.Lengths.Output)}
 	if of.Complete && of.TPOT > 0 {
 		n.user, n.gpu = 1/of.TPOT, of.Tokens()/float64(max(1, of.Procs))
@@ -192,8 +194,9 @@ func (r *Runs) stepped(p *chart.Panel, i int, kind string, all []run) {
 		dots.Points = append(dots.Points, d)
 	}
 	line := chart.Line{Paint: paint, Width: 1.3, Points: staircase(front)}
-	if i < mostSeries {
-		dots.Points[len(dots.Points)-1].Label = kind
+	if i < mostSeries { // at the end of its steps
+		end := slices.IndexFunc(dots.Points, func(d chart.Dot) bool { return d.XY == front[len(front)-1] })
+		dots.Points[end].Label = kind
 	}
 	p.Dots, p.Lines = append(p.Dots, dots), append(p.Lines, line)
 }
@@ -218,8 +221,11 @@ var spoken = map[string]string{
 }
 
 // axisTitle is a field in words, with its unit.
-func axisTitle(f *result.Field) string {
+func (r *Runs) axisTitle(f *result.Field) string {
 	if words, ok := spoken[f.Name]; ok {
+		if !r.packaged {
+			return strings.Replace(words, "per package", "per GPU", 1)
+		}
 		return words
 	}
 	name, unit, _ := strings.Cut(strings.TrimSuffix(f.Name, ")"), "(")
@@ -255,12 +261,12 @@ func (r *Runs) highest() (best map[string]map[float64]float64, order []string, r
 }
 
 func (r *Runs) lines() (*chart.Chart, error) {
-	c := r.frame("lines", fmt.Sprintf("%s by %s", axisTitle(r.Y), axisTitle(r.X)))
+	c := r.frame("lines", fmt.Sprintf("%s by %s", r.axisTitle(r.Y), r.axisTitle(r.X)))
 	best, order, repeated := r.highest()
 	if len(order) == 0 {
 		return nil, fmt.Errorf("no run has numbers in %s and %s", r.X.Name, r.Y.Name)
 	}
-	p := chart.Panel{Weight: 1, X: chart.Axis{Title: axisTitle(r.X)}, Y: chart.Axis{Title: axisTitle(r.Y), Zero: true}}
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: r.axisTitle(r.X)}, Y: chart.Axis{Title: r.axisTitle(r.Y), Zero: true}}
 	for i, by := range order {
 		paint, form := chart.Series(i), chart.FormOf(i)
 		if i >= mostSeries {
@@ -280,7 +286,7 @@ func (r *Runs) lines() (*chart.Chart, error) {
 		}
 		p.Lines, p.Dots = append(p.Lines, line), append(p.Dots, dots)
 		if i <= mostSeries {
-			key := chart.Key{Paint: paint, Form: form, Text: fmt.Sprintf("%s %s", axisTitle(r.By), by)}
+			key := chart.Key{Paint: paint, Form: form, Text: fmt.Sprintf("%s %s", r.axisTitle(r.By), by)}
 			if i == mostSeries {
 				key.Text = fmt.Sprintf("%d others", len(order)-i)
 			}
@@ -302,8 +308,8 @@ const wideRange = 10
 const mostBands = 200
 
 func (r *Runs) heatmap() (*chart.Chart, error) {
-	c := r.frame("heatmap", fmt.Sprintf("%s by %s and %s", axisTitle(r.Y), axisTitle(r.X), axisTitle(r.By)))
-	p := chart.Panel{Weight: 1, X: chart.Axis{Title: axisTitle(r.X)}, Y: chart.Axis{Title: axisTitle(r.By)}}
+	c := r.frame("heatmap", fmt.Sprintf("%s by %s and %s", r.axisTitle(r.Y), r.axisTitle(r.X), r.axisTitle(r.By)))
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: r.axisTitle(r.X)}, Y: chart.Axis{Title: r.axisTitle(r.By)}}
 	best := map[[2]string]float64{}
 	repeated := false
 	low, high := math.Inf(1), math.Inf(-1)
@@ -333,9 +339,9 @@ func (r *Runs) heatmap() (*chart.Chart, error) {
 	for y, by := range p.Y.Bands {
 		for x, column := range p.X.Bands {
 			if v, ok := best[[2]string{column, by}]; ok {
-				p.Cells = append(p.Cells, chart.Cell{X: x, Y: y, Value: v, Inside: chart.Number(v), Tip: fmt.Sprintf("%s %s, %s %s: %s", axisTitle(r.X), column, axisTitle(r.By), by, chart.Number(v))})
+				p.Cells = append(p.Cells, chart.Cell{X: x, Y: y, Value: v, Inside: chart.Number(v), Tip: fmt.Sprintf("%s %s, %s %s: %s", r.axisTitle(r.X), column, r.axisTitle(r.By), by, chart.Number(v))})
 			} else if reason, ok := why[[2]string{column, by}]; ok {
-				p.Cells = append(p.Cells, chart.Cell{X: x, Y: y, Value: math.NaN(), Inside: "none", Tip: fmt.Sprintf("%s %s, %s %s: no plan: %s", axisTitle(r.X), column, axisTitle(r.By), by, reason)})
+				p.Cells = append(p.Cells, chart.Cell{X: x, Y: y, Value: math.NaN(), Inside: "none", Tip: fmt.Sprintf("%s %s, %s %s: no plan: %s", r.axisTitle(r.X), column, r.axisTitle(r.By), by, reason)})
 			}
 		}
 	}

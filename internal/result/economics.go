@@ -13,13 +13,23 @@ import (
 // Pay fills in the dollars of a million output tokens, where the price of all processors is known:
 // those that are spare are paid as well.
 func (r *Record) Pay(d *deploy.Deployment, price func(*hardware.System) (float64, *hardware.Price)) {
-	hourly := 0.0
-	var listed []string
+	if !r.Served {
+		return
+	}
+	if hourly, listed := Hourly(d, price); hourly > 0 {
+		hourly *= float64(max(r.Procs, d.Procs())) / float64(d.Procs())
+		r.DollarsPerMillion, r.Listed = hourly/3600/r.Tokens()*1e6, listed
+	}
+}
+
+// Hourly is what all processors of a deployment cost per hour, and the prices of systems that it
+// rests on, in words; 0: that of some is not known.
+func Hourly(d *deploy.Deployment, price func(*hardware.System) (float64, *hardware.Price)) (hourly float64, listed []string) {
 	for i := range d.Pools {
 		sys := d.Pools[i].System
 		dollars, own := price(sys)
-		if dollars == 0 || !r.Served {
-			return
+		if dollars == 0 {
+			return 0, nil
 		}
 		hourly += dollars * float64(d.Pools[i].Procs())
 		if own != nil {
@@ -28,8 +38,15 @@ func (r *Record) Pay(d *deploy.Deployment, price func(*hardware.System) (float64
 			}
 		}
 	}
-	hourly *= float64(max(r.Procs, d.Procs())) / float64(d.Procs())
-	r.DollarsPerMillion, r.Listed = hourly/3600/r.Tokens()*1e6, listed
+	return hourly, listed
+}
+
+// OwnPrice is the price that the file of a system states; 0: none.
+func OwnPrice(s *hardware.System) (float64, *hardware.Price) {
+	if own := s.Hourly(); own != nil {
+		return own.Dollars, own
+	}
+	return 0, nil
 }
 
 // Listed is the price of a system in words, with its date and source.

@@ -214,6 +214,13 @@ func (r *Record) SeenAs(ttft, tpot float64) {
 
 func (r *Record) Decoding() *Side { return r.Sides[op.Decode] }
 
+// Packaged reports whether a package of the system that decodes has several GPUs, so that figures
+// per package are others than those per GPU.
+func (r *Record) Packaged() bool {
+	s := r.Decoding()
+	return s != nil && s.System != nil && s.System.ProcsPerNPU > 1
+}
+
 // Tokens returns the output tokens per second.
 func (r *Record) Tokens() float64 { return r.Requests * float64(r.Lengths.Output) }
 

@@ -46,17 +46,17 @@ func Load(l *Loaded) []string {
 	if l.Deployment != nil {
 		who = fmt.Sprintf("%s on %s", upper(behind(l.Deployment)), on(l.Deployment))
 	}
-	rate := float64(s.Requests) / s.Duration()
-	from := fmt.Sprintf("at %s requests/s", number.Rate(s.Traffic.Rate))
+	rate := number.Rate(float64(s.Requests) / s.Duration())
+	from := fmt.Sprintf("at %s requests/s (%s in this run)", number.Rate(s.Traffic.Rate), rate)
 	switch {
 	case s.Traffic.Clients > 0:
-		from = "from " + number.Count(s.Traffic.Clients, "client")
+		from = fmt.Sprintf("from %s, %s requests/s", number.Count(s.Traffic.Clients, "client"), rate)
 	case s.Traffic.Trace != nil:
-		from = "as the trace sends them"
+		from = fmt.Sprintf("as the trace sends them, %s requests/s", rate)
 	case math.IsInf(s.Traffic.Rate, 1) || s.Traffic.Rate == 0:
-		from = "all at once"
+		from = fmt.Sprintf("all at once, %s requests/s", rate)
 	}
-	first := fmt.Sprintf("%s answers %s requests %s, %s/s: p99 TTFT is %s", who, number.Grouped(int(s.Requests)), from, number.Rate(rate), l.figure(&s.Summary.TTFT, 0))
+	first := fmt.Sprintf("%s answers %s requests %s: p99 TTFT is %s", who, number.Grouped(int(s.Requests)), from, l.figure(&s.Summary.TTFT, 0))
 	if s.Summary.TPOT.Weight > 0 {
 		first += ", p99 TPOT " + l.figure(&s.Summary.TPOT, 1)
 	}
@@ -69,10 +69,27 @@ func (l *Loaded) binds() string {
 		return ""
 	}
 	text := "What binds: " + l.Run.Bottleneck() + "."
+	var takes []string
+	if dollars, _ := l.Cost(); dollars > 0 {
+		takes = append(takes, fmt.Sprintf("$%s per million output tokens", number.Plain(dollars, 3)))
+	}
 	if l.Run.Energy != nil {
-		text += fmt.Sprintf(" It takes %s J per output token at %.0f W per GPU.", number.Plain(l.Run.Joules()/float64(max(1, l.Run.Output)), 3), l.Run.WattsPerProcessor())
+		takes = append(takes, fmt.Sprintf("%s J per output token at %.0f W per GPU", number.Plain(l.Run.Joules()/float64(max(1, l.Run.Output)), 3), l.Run.WattsPerProcessor()))
+	}
+	if len(takes) > 0 {
+		text += " It takes " + list(takes) + "."
 	}
 	return text
+}
+
+// Cost is the dollars of a million output tokens of a simulated run, at the prices that systems
+// state, and these in words; 0: one is not known.
+func (l *Loaded) Cost() (dollars float64, listed []string) {
+	if l.Run == nil || l.Deployment == nil || l.Run.Output == 0 {
+		return 0, nil
+	}
+	hourly, listed := result.Hourly(l.Deployment, result.OwnPrice)
+	return hourly / 3600 * l.Run.Duration() / float64(l.Run.Output) * 1e6, listed
 }
 
 // figure is the 99th percentile with the band of the prediction: of TTFT, or of TPOT.
