@@ -60,7 +60,7 @@ type Options struct {
 	Tariff      hardware.Tariff
 	Workers     int
 
-	// Foremost: only the ranked deployments are asked for, and not the frontier.
+	// Foremost: only the first of the ranked deployments is asked for, and not the frontier.
 	Foremost bool
 
 	// Demand is simulated; nil: the closed form decides.

@@ -179,7 +179,7 @@ func draws(n int) int {
 	return n
 }
 
-// TestForemost: without a frontier, the ranked deployments are those that there are with one.
+// TestForemost: the first of the ranked deployments is that of the whole answer.
 func TestForemost(t *testing.T) {
 	long.NotRacing(t)
 	long.Some(t, draws(8), func(t *rapid.T) {
@@ -190,13 +190,14 @@ func TestForemost(t *testing.T) {
 		}
 		o.Foremost = true
 		some, err := Give(t.Context(), l, o)
-		if err != nil || len(some.Ranked) != len(all.Ranked) || len(some.Frontier) > 0 {
+		if err != nil || (len(some.Ranked) > 0) != (len(all.Ranked) > 0) || len(some.Frontier) > 0 {
 			t.Fatalf("%d of %d deployments, %d on a frontier: %v", len(some.Ranked), len(all.Ranked), len(some.Frontier), err)
 		}
-		for i := range all.Ranked {
-			if got, want := describe(&some.Ranked[i]), describe(&all.Ranked[i]); got != want || some.Ranked[i].Requests != all.Ranked[i].Requests {
-				t.Errorf("%d: %s, with a frontier %s", i, got, want)
-			}
+		if len(all.Ranked) == 0 {
+			return
+		}
+		if got, want := describe(&some.Ranked[0]), describe(&all.Ranked[0]); got != want || some.Ranked[0].Requests != all.Ranked[0].Requests {
+			t.Errorf("%s, in the whole answer %s", got, want)
 		}
 	})
 }

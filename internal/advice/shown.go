@@ -16,7 +16,8 @@ const unforeseen = 1.05
 // simulate replaces what the search saw of deployments by what their clients see in simulations.
 // The closed form only ranks: it does not know how requests meet. Layouts are simulated behind the
 // engine that it takes for the best, and behind others that may serve more; what is not simulated
-// is left out.
+// is left out. Where only the first is asked for, so is what falls behind the one that the closed
+// form has for the first.
 func (a *adviser) simulate(ranked, frontier []weighed) (first, points []weighed, err error) {
 	slices.SortStableFunc(ranked, func(x, y weighed) int { return better(&x, &y) })
 	foremost := map[identity]*weighed{} // by layout
@@ -45,10 +46,15 @@ func (a *adviser) simulate(ranked, frontier []weighed) (first, points []weighed,
 			again[w] = best[at]
 		}
 	}
-	err = a.simulateAll(append(best, along...))
-	others = slices.DeleteFunc(others, func(w *weighed) bool {
-		return unforeseen*w.value() < foremost[w.field.layout(w.contender)].value()
-	})
+	toBeat := func(w *weighed) float64 { return foremost[w.field.layout(w.contender)].value() }
+	if a.o.Foremost {
+		first := slices.Clone(best[:min(1, len(best))])
+		err = a.simulateAll(first)
+		toBeat = func(*weighed) float64 { return first[0].value() }
+		best = slices.DeleteFunc(best, func(w *weighed) bool { return w == first[0] || unforeseen*w.value() < toBeat(w) })
+	}
+	err = errors.Join(err, a.simulateAll(append(best, along...)))
+	others = slices.DeleteFunc(others, func(w *weighed) bool { return unforeseen*w.value() < toBeat(w) })
 	err = errors.Join(err, a.simulateAll(others))
 	for w, r := range again {
 		*w = *r
