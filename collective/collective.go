@@ -30,8 +30,8 @@ func (n *Net) Flat() bool {
 	return true
 }
 
-// ChoosesProtocol reports whether some level is driven by a library that chooses between protocols.
-func (n *Net) ChoosesProtocol() bool {
+// Chooses reports whether some level is driven by a library that chooses between protocols.
+func (n *Net) Chooses() bool {
 	for i := range n.levels {
 		if l := libraries[n.levels[i].Library]; i > 0 && l != nil && len(l.Collectives) > 0 {
 			return true

@@ -157,7 +157,7 @@ func TestChooses(t *testing.T) {
 		outer := level("switch", 64)
 		outer.Library = library
 		n := NewNet(&hardware.System{Networks: []hardware.Network{level("switch", 8), outer}}, 1e9)
-		if got := n.ChoosesProtocol(); got != want {
+		if got := n.Chooses(); got != want {
 			t.Errorf("library %q chooses: %v", library, got)
 		}
 	}

@@ -87,7 +87,7 @@ func addCollectives(sums golden.Sums, n *Net, of string, within int) {
 	if n.Flat() {
 		sums.Add(of, "flat", 1)
 	}
-	if n.ChoosesProtocol() {
+	if n.Chooses() {
 		sums.Add(of, "chooses", 1)
 	}
 }

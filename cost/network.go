@@ -37,7 +37,7 @@ type way struct {
 // on takes the networks of a system.
 func (n *network) on(s *hardware.System, bytesPerGB float64) {
 	n.Net = collective.NewNet(s, bytesPerGB)
-	n.flat, n.chooses = n.Flat(), n.ChoosesProtocol()
+	n.flat, n.chooses = n.Flat(), n.Chooses()
 	if n.state++; n.state == 0 { // the counter wrapped around
 		n.routes = [256][2]cachedRoute{}
 		n.state = 1

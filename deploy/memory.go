@@ -84,7 +84,7 @@ func (d *Deployment) ownShare(pool *Pool) float64 {
 	if d.ServerOptions.StepTokens > 0 {
 		tokens = d.ServerOptions.StepTokens * replicas
 	}
-	left := on.MiB + l.TokenMiB*float64(tokens) + l.RankMiB*float64(replicas*pool.Plan.Attention.ReplicaSize())
+	left := on.MiB + l.TokenMiB*float64(tokens) + l.RankMiB*float64(replicas*pool.Plan.Attention.Replica())
 	if replicas > 1 {
 		left += on.ReplicaMiB * float64(replicas)
 	}

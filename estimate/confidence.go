@@ -133,12 +133,12 @@ func Known(q Quantity, level cost.Level, kernels float64, c Causes) Confidence {
 	c[Loads], c[Estimated] = true, level == cost.Estimated
 	out := Confidence{Level: level, Kernels: kernels, Quantity: q, Causes: c}
 	w := bands.Widths[Quantities[q]]
-	out.SetBand(&w)
+	out.Judge(&w)
 	return out
 }
 
-// SetBand sets the band by a width. The errors of the kernels and of the rest are independent.
-func (c *Confidence) SetBand(w *Width) {
+// Judge sets the band by a width. The errors of the kernels and of the rest are independent.
+func (c *Confidence) Judge(w *Width) {
 	c.Band = rung(math.Expm1(math.Hypot(c.Kernels, w.Of(&c.Causes))))
 }
 
@@ -171,7 +171,7 @@ func (c Confidence) Given(f *Fact) Confidence {
 		c.Kernels = w[Loads] // the run that is fitted to is one load, and off as much as any other
 	}
 	if c.HasBand() {
-		c.SetBand(&w)
+		c.Judge(&w)
 	}
 	return c
 }

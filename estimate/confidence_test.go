@@ -123,7 +123,7 @@ func TestBand(t *testing.T) {
 		{0, estimate.Causes{estimate.Loads: true, estimate.Drafts: true}, math.Expm1(0.17), 15},
 	} {
 		got := estimate.Confidence{Kernels: c.kernels, Causes: c.in}
-		got.SetBand(&w)
+		got.Judge(&w)
 		if want := math.Pow(10, -c.rung/20); math.Abs(got.Band-want) > 1e-12 || math.Abs(math.Log(c.band/want)) > math.Ln10/40 {
 			t.Errorf("%+v: %+v, by hand %v, on the ladder %v", c, got, c.band, want)
 		}

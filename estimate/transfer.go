@@ -31,7 +31,7 @@ func (e *Evaluator) cachePerRequest() float64 {
 
 // cacheMessage is what one processor sends of the cache of a batch.
 func (e *Evaluator) cacheMessage(p *plan.Plan) float64 {
-	return e.cachePerRequest() * float64(p.Batch.Count*p.Sequences(e.moe)) / float64(p.Attention.ReplicaSize())
+	return e.cachePerRequest() * float64(p.Batch.Count*p.Sequences(e.moe)) / float64(p.Attention.Replica())
 }
 
 // sending is the time to send the cache after a prefill. The processors of a replica share it; each

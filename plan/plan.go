@@ -51,10 +51,10 @@ type Split struct{ DP, PP, TP, CP int }
 // Context is the number of parts the context is cut into: CP, which may be left 0 for 1.
 func (l Split) Context() int { return max(1, l.CP) }
 
-// ReplicaSize is the number of processors that hold one copy of the model's attention.
-func (l Split) ReplicaSize() int { return l.PP * l.TP * l.Context() }
+// Replica is the number of processors that hold one copy of the model's attention.
+func (l Split) Replica() int { return l.PP * l.TP * l.Context() }
 
-func (l Split) Procs() int { return l.DP * l.ReplicaSize() }
+func (l Split) Procs() int { return l.DP * l.Replica() }
 
 func (l Split) String() string {
 	s := fmt.Sprintf("dp%d·pp%d·tp%d", l.DP, l.PP, l.TP)
@@ -79,7 +79,7 @@ type Batch struct{ Count, Size int }
 // Sequences is the attention micro-batch of one data-parallel rank.
 func (p *Plan) Sequences(moe bool) int {
 	if moe && !p.Pipelined {
-		return p.Batch.Size * p.Attention.ReplicaSize()
+		return p.Batch.Size * p.Attention.Replica()
 	}
 	return p.Batch.Size
 }
@@ -105,7 +105,7 @@ func (p *Plan) StageSpan(moe bool) int {
 	if moe && p.Pipelined {
 		return p.Attention.Procs() // the processors of a stage, which share its experts, come first
 	}
-	return p.Attention.ReplicaSize()
+	return p.Attention.Replica()
 }
 
 // String is the plan in a few characters, for tables.

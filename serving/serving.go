@@ -252,7 +252,7 @@ func (s *server) steps(d *deploy.Deployment, p *plan.Plan, n workload.Lengths) *
 // batch of a plan with this many sequences per rank.
 func (s *server) batch(p *plan.Plan, sequences float64) plan.Batch {
 	if s.moe && !p.Pipelined {
-		sequences /= float64(p.Attention.ReplicaSize()) // counted by processor there
+		sequences /= float64(p.Attention.Replica()) // counted by processor there
 	}
 	return plan.Batch{Count: 1, Size: max(1, int(math.Round(sequences)))}
 }

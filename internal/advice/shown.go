@@ -141,7 +141,7 @@ func (w *weighed) simulate(ctx context.Context, loops *simulate.Loops) error {
 	return nil
 }
 
-// over is TTFT or TPOT as a multiple of its limit, whichever is larger.
+// over is the time of the worse of TTFT and TPOT over its limit.
 func (w *weighed) over() (over float64) {
 	limits := w.field.space.limits
 	if l := limits.TTFT; l != nil {

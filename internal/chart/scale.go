@@ -120,10 +120,7 @@ func (a *Axis) ticks(e extent, want int) []float64 {
 	case a.Tail:
 		return slices.DeleteFunc([]float64{0, 50, 90, 99, 99.9, 99.99}, func(v float64) bool { return v < e.low || v > e.high })
 	}
-	if out := linearTicks(e, want); len(out) > 1 {
-		return out
-	}
-	return linearTicks(e, 2*want) // a single one tells no scale
+	return linearTicks(e, want)
 }
 
 // roundStep returns the smallest of 1, 2, 5, 10, ... that is not below v.

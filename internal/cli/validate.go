@@ -218,7 +218,7 @@ func (v *validation) flags(cmd *cobra.Command, path string) {
 	addOutputs(cmd, path, v.charts.with(path, map[string]any{"out": &v.out, "markdown": &v.markdown, "wide": &v.view.wide}))
 }
 
-// read reads the flags, and keeps those that say how errors are shown.
+// read is what the flags ask, of which this shows a part.
 func (v *validation) read(flags *settings) (question.Question, error) {
 	q, err := flags.read()
 	v.by, v.worst = question.Words(q.By), q.Worst

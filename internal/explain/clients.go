@@ -87,8 +87,7 @@ func (c *subject) predictClients(d *deploy.Deployment, out *figures) error {
 	return err
 }
 
-// scale multiplies closed-form figures by how far the simulation of the answer is from its own
-// closed form.
+// scale changes what the closed form says as the simulation of the answer differs from it.
 func (c *subject) scale(seen *serving.Prediction) error {
 	if c.closed == nil {
 		d := &c.answer.Served

@@ -266,7 +266,7 @@ func (h *Held) predict(ctx context.Context, list []*judged, depth validate.Depth
 	return nil
 }
 
-// some is the table with the rows of these runs alone.
+// some is a table of some of the rows.
 func (t *Table) some(runs []*judged) *Table {
 	out := &Table{Name: t.Name, header: t.header}
 	for _, j := range runs {

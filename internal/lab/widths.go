@@ -55,7 +55,7 @@ func withinSeries(list []validate.Sample) (out []float64) {
 	return out
 }
 
-// tried are the candidate widths of a cause, each 7% above the one before.
+// tried are the widths of causes, a fourteenth apart.
 var tried = func() (out []float64) {
 	out = []float64{0}
 	for w := 0.01; w < 4; w *= 1.07 {
@@ -188,7 +188,7 @@ func LeftOut(samples []validate.Sample) []validate.Sample {
 		widths := FitWidths(others)
 		for i := range out {
 			if s := &out[i]; s.Group == group {
-				s.SetBand(&widths[s.Quantity])
+				s.Judge(&widths[s.Quantity])
 			}
 		}
 	}

@@ -15,19 +15,14 @@ import (
 // reason tells why a setting has no effect beside the others; it is empty where it has one.
 type reason func(l *Loaded, of Command) string
 
-// where is the reason where something holds.
-func where(holds func(*Loaded) bool, why string) reason {
+// unless is that something does not hold which the setting needs.
+func unless(holds func(*Loaded) bool, why string) reason {
 	return func(l *Loaded, _ Command) string {
 		if holds(l) {
-			return why
+			return ""
 		}
-		return ""
+		return why
 	}
-}
-
-// unless is the reason where something does not hold that the setting needs.
-func unless(holds func(*Loaded) bool, why string) reason {
-	return where(func(l *Loaded) bool { return !holds(l) }, why)
 }
 
 // but is a reason that some commands do not have.
@@ -107,21 +102,6 @@ var (
 )
 
 // Why settings have no effect.
-
-var (
-	noRate = unless(func(l *Loaded) bool { return l.Objective == MinGPUs || l.Simulates() },
-		"only objective min-gpus and limits of percentiles, like p99:2s, serve a given rate")
-	onePool     = where(func(l *Loaded) bool { return l.Mode == Aggregated }, "one pool does both phases in mode agg")
-	bothPlans   = where(func(l *Loaded) bool { return l.PrefillPlan != "" && l.DecodePlan != "" }, "prefill-plan and decode-plan say everything")
-	prefillPlan = where(func(l *Loaded) bool { return l.PrefillPlan != "" }, "only a prefill splits the context, and prefill-plan says how")
-	oneRank     = where(func(l *Loaded) bool { return l.TP == 1 && l.PrefillPlan == "" && l.DecodePlan == "" }, "there is one tensor-parallel rank")
-	replicas    = where(func(l *Loaded) bool { return l.Shape.IsMoE() && l.DP > 1 },
-		"prompts of data-parallel attention do not wait for others to fill a step; see balance-steps")
-	onePhase = where(func(l *Loaded) bool { return l.PrefillPlan != "" || l.DecodePlan != "" },
-		"servers of one phase have no prompts and decodes that wait for each other")
-	unlimited = where(func(l *Loaded) bool { return l.Goals == (Goals{}) }, "there are no limits to hold: give ttft or tpot")
-	givenGPUs = unless(func(l *Loaded) bool { return l.Objective == MinGPUs }, "only objective min-gpus looks for a number of GPUs")
-)
 
 func closedLoop(l *Loaded, of Command) string {
 	switch {
@@ -207,6 +187,41 @@ func bareStep(l *Loaded, of Command) string {
 	return ""
 }
 
+func noRate(l *Loaded, _ Command) string {
+	if l.Objective != MinGPUs && !l.Simulates() {
+		return "only objective min-gpus and limits of percentiles, like p99:2s, serve a given rate"
+	}
+	return ""
+}
+
+func onePool(l *Loaded, _ Command) string {
+	if l.Mode == Aggregated {
+		return "one pool does both phases in mode agg"
+	}
+	return ""
+}
+
+func bothPlans(l *Loaded, _ Command) string {
+	if l.PrefillPlan != "" && l.DecodePlan != "" {
+		return "prefill-plan and decode-plan say everything"
+	}
+	return ""
+}
+
+func prefillPlan(l *Loaded, _ Command) string {
+	if l.PrefillPlan != "" {
+		return "only a prefill splits the context, and prefill-plan says how"
+	}
+	return ""
+}
+
+func oneRank(l *Loaded, _ Command) string {
+	if l.TP == 1 && l.PrefillPlan == "" && l.DecodePlan == "" {
+		return "there is one tensor-parallel rank"
+	}
+	return ""
+}
+
 // alone reports whether a deployment has one processor.
 func alone(l *Loaded, of Command) bool {
 	return of != Plan && !l.Split() && l.TP == 1 && l.PP == 1 && l.DP == 1 && l.CP == 1 && l.Traffic.Replicas == 1
@@ -262,12 +277,43 @@ func noDrafts(l *Loaded, of Command) string {
 	return ""
 }
 
+func replicas(l *Loaded, _ Command) string {
+	if l.Shape.IsMoE() && l.DP > 1 {
+		return "prompts of data-parallel attention do not wait for others to fill a step; see balance-steps"
+	}
+	return ""
+}
+
+// onePhase is why nothing waits for the steps of others in servers of separate pools.
+func onePhase(l *Loaded, _ Command) string {
+	if l.PrefillPlan == "" && l.DecodePlan == "" {
+		return ""
+	}
+	return "servers of one phase have no prompts and decodes that wait for each other"
+}
+
 func oneReplica(l *Loaded, _ Command) string {
 	switch {
 	case !l.Shape.IsMoE():
 		return "the replicas of " + l.Shape.Name + ", which has no experts, exchange nothing"
 	case l.DP == 1:
 		return "there is one replica of attention"
+	}
+	return ""
+}
+
+// unlimited refuses a chance without limits.
+func unlimited(l *Loaded, _ Command) string {
+	if l.Goals == (Goals{}) {
+		return "there are no limits to hold: give ttft or tpot"
+	}
+	return ""
+}
+
+// givenGPUs: nodes matter where the number of GPUs is searched.
+func givenGPUs(l *Loaded, _ Command) string {
+	if l.Objective != MinGPUs {
+		return "only objective min-gpus looks for a number of GPUs"
 	}
 	return ""
 }

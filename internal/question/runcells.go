@@ -119,7 +119,7 @@ func (r *RowReader) Cells(row Row, measured bool) map[string]string {
 	return out
 }
 
-// own are the cells of a row that are settings already, unchanged.
+// own are the cells of a row that settings have as they are.
 func (r Row) own() map[string]string {
 	out := map[string]string{}
 	for _, s := range runSettings {

@@ -101,7 +101,7 @@ func (r Row) engine() (name, version string) {
 // versionWord is a version at the start of a text, or behind the name of an engine.
 var versionWord = regexp.MustCompile(`(?i)(?:^|^v|llm |lang |ascend |jax )v?([0-9]+(?:\.[0-9]+)+)`)
 
-// notes say which system or engine stands in for the one that a row names.
+// notes are what stands in for what.
 func (r Row) notes() (out []string) {
 	engine, _ := names.Engine(r.Cell("engine"))
 	for _, note := range []string{r.system().Note, engine.Note} {

@@ -453,7 +453,7 @@ func Words(text string) []string {
 	return out
 }
 
-// Numbers reads a list of whole numbers that has been checked.
+// Numbers are those of a list that has been checked.
 func Numbers(text string) []int {
 	var out []int
 	for _, word := range Words(text) {

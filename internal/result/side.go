@@ -110,7 +110,7 @@ func (p sided) plan() []Field {
 			return e.Plan.Sequences(true)
 		}),
 		p.found(Parallel, "card_mbs", None, "sequences per GPU", func(r *Record, s *Side) any {
-			return float64(s.Step.Plan.Sequences(r.Model.IsMoE())*s.Step.Plan.Underway()) / float64(s.Step.Plan.Attention.ReplicaSize())
+			return float64(s.Step.Plan.Sequences(r.Model.IsMoE())*s.Step.Plan.Underway()) / float64(s.Step.Plan.Attention.Replica())
 		}),
 		p.input(Parallel, "flops_type", None, "number types of the matrix, attention and vector rates", func(r *Record, _ *Side) any {
 			return r.Precision.MatrixType + " " + r.Precision.AttentionType + " " + r.Precision.VectorType
@@ -133,7 +133,7 @@ func (p sided) stats() []Field {
 	return slices.Concat(p.allStages(), p.stages(), p.attentionBlock(), p.feedForwardBlock(), p.spaces())
 }
 
-// allStages are the fields of a pipeline as a whole.
+// allStages are the fields of all stages together.
 func (p sided) allStages() []Field {
 	return []Field{
 		p.found(Stats, "request_per_second_per_instance", Rate, "requests of one instance", func(_ *Record, s *Side) any { return s.Step.Requests }),
@@ -153,7 +153,7 @@ func (p sided) allStages() []Field {
 	}
 }
 
-// stages are the fields of its fullest stage.
+// stages are those of one stage.
 func (p sided) stages() []Field {
 	return []Field{
 		p.stage("compute_time_used(s)", Seconds, "time of the operators bound by computing", func(b *estimate.Breakdown) float64 { return b.BoundBy(cost.Compute) }),

@@ -89,7 +89,7 @@ func FitPower(ctx context.Context, name string, src io.Reader, s *hardware.Syste
 	return out, nil
 }
 
-// tenthOf deals the shapes of rows into ten groups.
+// tenthOf tells rows apart by ten groups of shapes.
 func tenthOf(rows []powerRow) func(*powerRow) string {
 	const groups = 10
 	at := map[string]int{}

@@ -69,4 +69,4 @@ func (s *Server) aside(ctx context.Context, limit time.Duration, o *outbox, writ
 }
 
 // latePause is how long a page waits for its answer before it shows the question alone.
-const latePause = 200 * time.Millisecond
+const latePause = 400 * time.Millisecond

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"throughline/hardware"
 	"throughline/internal/question"
@@ -22,7 +20,6 @@ type control struct {
 	Label   string
 	Value   string
 	Shown   string // in the sentence
-	After   string // the comma behind it, which begins no line
 	Hint    string
 	Kind    string // text, number or switch
 	List    string // id of a list of suggestions
@@ -51,9 +48,6 @@ func (st *state) controls() (sentence []control, groups []group) {
 		c.Before = st.language.say(p.before)
 		if c.Shown = spoken(st.words[p.setting]); c.Shown == "" {
 			c.Shown = st.language.say(p.empty)
-		}
-		if mark, size := utf8.DecodeRuneInString(c.Before); len(sentence) > 0 && unicode.IsPunct(mark) {
-			sentence[len(sentence)-1].After, c.Before = string(mark), c.Before[size:]
 		}
 		sentence = append(sentence, c)
 	}

@@ -64,7 +64,7 @@ var inChinese = map[string]string{
 	"To reach": "要达到", "change": "更改", "Seek": "求解", "Use it": "采用", "As the batch grows": "随着批量增大", "at no batch": "任何批量都不会", "part": "部分", "sum": "合计", "Parts of": "组成：",
 	"Percentiles against the rate": "百分位数与请求率", "Simulating several rates": "正在模拟多个请求率", "Show them": "显示", "Percentiles": "百分位数", "figure": "指标", "mean": "均值", "limit": "限制", "holds": "满足", "does not hold": "不满足",
 	"Over time": "随时间变化", "Replay a trace": "回放请求记录", "Upload": "上传", "A file, at most 64 MiB; it stays in memory.": "文件不超过 64 MiB，仅保存在内存中。",
-	"Give a word several values, or begin with one of these": "给一个词多个值，或从下面开始", "shows": "显示", "points": "个点", "All points": "所有点", "Cells: arrow keys choose one, Enter opens it": "单元格：方向键选择，回车打开", "All have the same axes.": "所有小图使用相同的坐标轴。", "frontiers": "前沿", "up to": "最高", "all": "全部", "A click on a cell opens it.": "点击单元格可打开。",
+	"Give a word several values, or begin with one of these": "给一个词多个值，或从下面开始", "shows": "显示", "points": "个点", "All points": "所有点", "Cells: arrow keys choose one, Enter opens it": "单元格：方向键选择，回车打开", "A click on a cell opens it.": "点击单元格可打开。",
 	"Pin two deployments to compare them, or say what was measured.": "固定两个部署以比较，或给出实测值。", "Where the GPU time of a token differs": "每个 token 的 GPU 时间差异", "All figures that differ": "所有不同的指标",
 	"What was measured": "实测值", "Measure next": "接下来测量", "cause": "原因", "A result file": "结果文件", "of a load generator: what would explain it, and what to measure next": "来自负载生成器：哪些原因可以解释它，以及接下来测量什么",
 	"A profile": "性能剖析", "kernels as nsys stats or PyTorch’s profiler write them, beside the step that is predicted": "nsys stats 或 PyTorch profiler 输出的内核，与预测的步骤对照",

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,9 +42,8 @@ type mapped struct {
 	Ideas   []link
 	Without string // why there is no chart
 	Points  int
-	Small   []*small // frontiers in place of cells
-	Cells   string   // where cells of an image lead
-	Columns string   // of them, and rows, each after a bar
+	Cells   string // where cells of an image lead
+	Columns string // of them, and rows, each after a bar
 	Lines   string
 }
 
@@ -148,35 +146,24 @@ func (s *Server) filling(st *state) func(*report.Scan, int) {
 // figures are what a map can show.
 func (m *mapped) figures(st *state, r *report.Scan) {
 	names := []string{"tokens_per_s_per_gpu", "tpot_ms", "ttft_ms", "dollars_per_million_tokens", "step_ms", "tokens_per_s"}
-	shows := st.figured(r)
-	add := func(name, title string) {
-		m.Figures = append(m.Figures, option{name, title, st.to(st.view, st.words, with(st.shown, figureName, name), st.pins), name == shows})
-	}
+	usual := sweep.Figures(r.Of.Of)[r.Objective()].Name
 	for _, f := range sweep.Figures(r.Of.Of) {
-		if slices.Contains(names, f.Name) || f.Name == shows {
-			add(f.Name, f.Title)
+		if !slices.Contains(names, f.Name) && f.Name != usual {
+			continue
 		}
+		shown := with(st.shown, figureName, f.Name)
+		if f.Name == usual {
+			shown = without(st.shown, figureName)
+		}
+		m.Figures = append(m.Figures, option{f.Name, f.Title, st.to(st.view, st.words, shown, st.pins), f.Name == st.shown[figureName] || f.Name == usual && st.shown[figureName] == ""})
 	}
-	if r.Of.Of == question.Plan {
-		add(frontiersFigure, st.language.say("frontiers"))
-	}
-}
-
-// figured is what the map shows: what was chosen, the frontiers of systems, or the figure that is
-// optimised.
-func (st *state) figured(r *report.Scan) string {
-	if r.Systems() != nil {
-		return cmp.Or(st.shown[figureName], frontiersFigure)
-	}
-	return cmp.Or(st.shown[figureName], sweep.Figures(r.Of.Of)[r.Objective()].Name)
 }
 
 // draw makes the map, or lines where there is one axis.
 func (m *mapped) draw(s *Server, st *state, r *report.Scan) {
-	figured := st.figured(r)
-	if figured == frontiersFigure {
-		m.frontiers(st, r)
-		return
+	figured := st.shown[figureName]
+	if figured == "" {
+		figured = sweep.Figures(r.Of.Of)[r.Objective()].Name
 	}
 	if at := sweep.Find(r.Of.Of, figured); at >= 0 {
 		m.Title = sweep.Figures(r.Of.Of)[at].Title
@@ -227,15 +214,8 @@ func (m *mapped) draw(s *Server, st *state, r *report.Scan) {
 		m.Columns, m.Lines = strings.Join(p.X.Bands, "|"), strings.Join(p.Y.Bands, "|")
 		m.Cells = "/map/cell?" + encode(url.Values{"map": {name}, "again": {st.address()}})
 	}
-	height := 0.0
-	if m.Cells != "" {
-		height = imageHeight
-	}
-	m.Chart, _ = figure(c, st.width(mainWidth), height, "map")
+	m.Chart, _ = figure(c, st.width(mainWidth), 0, "map")
 }
-
-// imageHeight is that of a map whose cells are an image.
-const imageHeight = 620
 
 // cells are those of a map that is an image, and where they lead.
 type cells struct {

@@ -18,7 +18,7 @@ import (
 )
 
 // mostNear is how many runs of a table are predicted: those nearest to the question.
-const mostNear = 120
+const mostNear = 60
 
 // nearShown is measured runs near the question, beside what is predicted for them.
 type nearShown struct {
@@ -51,11 +51,9 @@ func (s *Server) near(ctx context.Context, st *state) (*nearShown, error) {
 	close, all := 0, 0
 	for i, r := range rows {
 		report.Rows = append(report.Rows, *r)
-		for k := range r.Figures {
-			if f := &r.Figures[k]; known(f) {
-				if all++; math.Abs(f.Error()) <= 0.25 {
-					close++
-				}
+		for _, f := range r.Figures {
+			if all++; math.Abs(f.Error()) <= 0.25 {
+				close++
 			}
 		}
 		ttft, tpot := r.Figures[0], r.Figures[1]
@@ -63,7 +61,7 @@ func (s *Server) near(ctx context.Context, st *state) (*nearShown, error) {
 			TTFT: timePair(ttft.Measured/1e3, ttft.Predicted/1e3), TPOT: timePair(tpot.Measured/1e3, tpot.Predicted/1e3)})
 	}
 	if len(rows) == 0 {
-		n.Says = []string{fmt.Sprintf("%s has no run whose TTFT or TPOT is measured and can be predicted.", name)}
+		n.Says = []string{fmt.Sprintf("%s has no run whose TTFT and TPOT are measured and can be predicted.", name)}
 		return n, nil
 	}
 	n.Says = []string{fmt.Sprintf("The nearest %s of %s, by model, system, engine and lengths: %d of %d figures are predicted within 25%%.", number.Count(len(rows), "run"), name, close, all)}

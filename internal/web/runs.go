@@ -34,9 +34,6 @@ type besideRow struct {
 type pair struct{ Measured, Predicted, Off string }
 
 func timePair(measured, predicted float64) pair {
-	if measured == 0 {
-		return pair{Predicted: number.Time(predicted, 3)}
-	}
 	return pair{number.Time(measured, 3), number.Time(predicted, 3), number.Signed(predicted/measured-1, 1)}
 }
 
@@ -87,20 +84,16 @@ func seen(r *validate.Row, ttft, tpot float64) picture.Seen {
 // measuredRuns predicts the runs of a file that are of a model on one of its systems.
 func measuredRuns(ctx context.Context, in *files.Door, name string, plans []*found) ([]*validate.Row, error) {
 	left := mostBeside
-	list, err := predictedRuns(ctx, in, name, func(r question.Row) bool {
+	return predictedRuns(ctx, in, name, func(r question.Row) bool {
 		ours := left > 0 && ofPlans(r, plans)
 		if ours {
 			left--
 		}
 		return ours
 	})
-	return slices.DeleteFunc(list, func(r *validate.Row) bool { return !known(&r.Figures[0]) || !known(&r.Figures[1]) }), err
 }
 
-// known reports whether a figure is measured and predicted.
-func known(f *validate.Figure) bool { return f.Measured > 0 && f.Predicted > 0 }
-
-// predictedRuns are the chosen runs of a file with a TTFT or a TPOT, measured and predicted.
+// predictedRuns are the chosen runs of a file that have TTFT and TPOT, measured and predicted.
 func predictedRuns(ctx context.Context, in *files.Door, name string, only func(question.Row) bool) (out []*validate.Row, err error) {
 	f, err := runs.Open(in, name)
 	if err != nil {
@@ -119,11 +112,11 @@ func predictedRuns(ctx context.Context, in *files.Door, name string, only func(q
 		if at := slices.Index(report.Figures, "E2E"); at >= 0 && whole && r.Figures[1].Measured == 0 { // what a request takes after its first token
 			r.Figures[1].Measured = max(0, r.Figures[at].Measured-r.Figures[0].Measured) / float64(r.Output-1)
 		}
-		if len(r.Figures) < 2 {
-			continue
+		r.Figures = r.Figures[:min(2, len(r.Figures))]
+		for _, f := range r.Figures {
+			whole = whole && f.Measured > 0 && f.Predicted > 0
 		}
-		r.Figures = r.Figures[:2]
-		if whole && slices.ContainsFunc(r.Figures, func(f validate.Figure) bool { return known(&f) }) {
+		if whole {
 			out = append(out, r)
 		}
 	}

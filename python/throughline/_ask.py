@@ -95,14 +95,9 @@ class Answer:
         parts = [f"<p>{html.escape(line)}</p>" for line in self.sentences]
         parts += [f"<p><em>{html.escape(line)}</em></p>" for line in self.remarks]
         if svg := self.chart():
-            parts.append(_within(svg[svg.index("<svg"):]))
-        parts.append(_within(_table(self.rows)))
+            parts.append(svg[svg.index("<svg"):])
+        parts.append(_table(self.rows))
         return "\n".join(parts)
-
-
-def _within(wide):
-    """What may be wider than the notebook scrolls by itself: sentences wrap beside it."""
-    return f'<div style="max-width: 100%; overflow-x: auto; contain: inline-size">{wide}</div>' if wide else ""
 
 
 def ask(command, settings, numbers=None, url=None, key=None, program=None):
