@@ -207,6 +207,9 @@ func (p *servingPredictor) row(cell func(string) string) Row {
 		row.Figures[1].Reason = cmp.Or(row.Figures[1].Reason, "a request of one output token has no time per output token")
 	}
 	fill(&row, p.figures, &a)
+	if over := run.overload(&a); over != "" {
+		row.Note = strings.TrimPrefix(row.Note+"; "+over, "; ")
+	}
 	row.Kind = run.kind()
 	row.More[0] = a.requests() * a.output
 	row.More[1] = run.Held / estimate.GiB

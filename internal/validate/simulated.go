@@ -2,8 +2,10 @@ package validate
 
 import (
 	"context"
+	"fmt"
 	"math"
 
+	"throughline/number"
 	"throughline/serving/simulate"
 	"throughline/workload"
 )
@@ -38,6 +40,18 @@ func (r *servingRun) traffic() (workload.Traffic, error) {
 	}
 	t.Repeated = r.Load.Repeated
 	return t, err
+}
+
+// overload says by how much requests come faster than the servers answer them; empty: not.
+func (r *servingRun) overload(a *answer) string {
+	if r.rate() == 0 || r.q.Concurrency > 0 {
+		return ""
+	}
+	if seen := (&simulate.Seen{Summary: &a.record.Summary}); !seen.Saturated() {
+		return ""
+	}
+	return fmt.Sprintf("overloaded: %s requests/s come and %s are answered: the first token takes the longer, the longer the run",
+		number.Plain(r.rate(), 3), number.Plain(a.requests(), 3))
 }
 
 // mostThinned is how many servers one may stand for.

@@ -44,6 +44,24 @@ func TestPercentiles(t *testing.T) {
 	}
 }
 
+// TestOverload: a row whose requests come faster than the server answers says so, and by how much; one that keeps up does not.
+func TestOverload(t *testing.T) {
+	const table = `model,system,engine,tp,isl,osl,concurrency,request_rate,num_prompts,ttft_ms,tpot_ms
+Llama-3.1-8B,H200,vllm,1,1024,256,,80,2000,100,10
+Llama-3.1-8B,H200,vllm,1,1024,256,,5,500,100,10
+`
+	r, err := Serving(t.Context(), "mine.csv", strings.NewReader(table), question.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if note := r.Rows[0].Note; !strings.HasPrefix(note, "overloaded: 80 requests/s come and 2") {
+		t.Errorf("80 requests/s: %q", note)
+	}
+	if note := r.Rows[1].Note; note != "" {
+		t.Errorf("5 requests/s: %q", note)
+	}
+}
+
 // TestBounded: many clients have fewer requests each, never fewer than five.
 func TestBounded(t *testing.T) {
 	for clients, want := range map[int]int{1: 10, 100: 1000, 3000: 20000, 16384: 81920} {
