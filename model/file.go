@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"throughline/internal/document"
 )
@@ -173,12 +174,8 @@ func (f *File) absorbs() bool {
 }
 
 func (f *attentionFile) shape() Attention {
-	kinds := map[string]AttentionKind{
-		"multi-head": MultiHead, "multi-query": MultiQuery, "group-query": GroupQuery, "mla": Latent, "mla-absorb": Latent,
-		"gated-delta": GatedDelta, "lightning": Lightning, "short-conv": ShortConv, "mamba2": Mamba,
-	}
 	a := Attention{
-		Kind: kinds[f.AttnType], Heads: f.AttnHeads, KVHeads: f.KVHeads, HeadDim: f.AttnSize, ValueDim: f.ValueDim,
+		Kind: AttentionKind(slices.Index(attentionNames, strings.TrimSuffix(f.AttnType, "-absorb"))), Heads: f.AttnHeads, KVHeads: f.KVHeads, HeadDim: f.AttnSize, ValueDim: f.ValueDim,
 		SharedKV: f.SharedKV, Gated: f.HasAttnGate, Window: f.Window, ScoreCap: f.ScoreCap,
 		KVRank: f.KVRank, NopeDim: f.NopeDim, RopeDim: f.RopeDim,
 		IndexHeads: f.IndexHeads, IndexDim: f.IndexDim, IndexTopK: f.IndexTopK,

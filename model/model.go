@@ -75,6 +75,14 @@ const (
 	Mamba                           // a Mamba-2 state space: B and C as keys and queries, a decay per head; no cache
 )
 
+var attentionNames = []string{
+	MultiHead: "multi-head", MultiQuery: "multi-query", GroupQuery: "group-query", Latent: "mla",
+	GatedDelta: "gated-delta", Lightning: "lightning", ShortConv: "short-conv", Mamba: "mamba2",
+}
+
+// Name is that of the kind in model files.
+func (k AttentionKind) Name() string { return attentionNames[k] }
+
 // Attention is the shape of the attention block.
 type Attention struct {
 	Kind    AttentionKind

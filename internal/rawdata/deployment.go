@@ -8,20 +8,12 @@ import (
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/internal/version"
-	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/serving"
 	"throughline/serving/simulate"
 	"throughline/workload"
 )
-
-// attentions are the names of attention kinds in model files.
-var attentions = map[model.AttentionKind]string{
-	model.MultiHead: "multi-head", model.MultiQuery: "multi-query", model.GroupQuery: "group-query", model.Latent: "mla",
-	model.GatedDelta: "gated-delta", model.Lightning: "lightning",
-	model.ShortConv: "short-conv", model.Mamba: "mamba2",
-}
 
 // Quantization returns the bits of numbers, as in W8A8 KV8.
 func Quantization(p *plan.Precision) string {
@@ -66,7 +58,7 @@ func (r Row) describe(d *deploy.Deployment, load workload.Load, options *simulat
 		"Num GPUs": float64(d.Procs()), "ISL": float64(load.Lengths.Input), "OSL": float64(load.Lengths.Output), "Concurrency": float64(load.Clients),
 		"Max bs": float64(p.Sequences(d.Model.IsMoE())), "Max num tokens": float64(policy.Policy.StepTokens), "Mem fraction": d.MemoryShare(pool),
 		"TP": float64(p.Attention.TP), "PP": float64(p.Attention.PP), "EP": float64(max(1, p.Experts.EP)), "DP": float64(p.Attention.DP),
-		"Attn": attentions[d.Model.Attention.Kind], "MTP": float64(p.Drafts),
+		"Attn": d.Model.Attention.Kind.Name(), "MTP": float64(p.Drafts),
 		"KV_cache_objs": float64(policy.Servers*policy.Ranks) * float64(policy.Policy.Blocks*policy.Policy.BlockTokens),
 	} {
 		r.Set(name, v)
