@@ -34,8 +34,8 @@ var RunOptions = []RunOption{
 	{"captured-batch", map[string]string{"sglang": "cuda-graph-max-bs", "vllm": "max-cudagraph-capture-size", "trtllm": "cuda_graph_max_batch_size"}, nil,
 		func(t *deploy.ServerOptions) *int { return &t.Captured }, 0},
 	// vLLM has none of its own: graphs of captured-batch tokens hold prompts, too, unless
-	// cudagraph_mode is FULL_DECODE_ONLY.
-	{"captured-prompts", map[string]string{"sglang": "piecewise-cuda-graph-max-tokens", "vllm": "captured-prompts"}, nil,
+	// cudagraph_mode is FULL_DECODE_ONLY. That of TensorRT-LLM is a list of sizes.
+	{"captured-prompts", map[string]string{"sglang": "piecewise-cuda-graph-max-tokens", "vllm": "captured-prompts", "trtllm": "captured-prompts"}, nil,
 		func(t *deploy.ServerOptions) *int { return &t.CapturedPrompts }, 0},
 	// vLLM cuts prompts unasked.
 	{"chunked-prefill", map[string]string{"sglang": "enable-mixed-chunk", "trtllm": "enable_chunked_prefill"}, nil,
