@@ -102,6 +102,8 @@ type Scheduling struct {
 	Launches map[string]map[string]int `json:"launches"`
 	// CompiledLaunchSeconds is the same for compiled sparse latent attention; 0: as others.
 	CompiledLaunchSeconds float64 `json:"compiled_launch_seconds" range:"[0,1]"`
+	// SparePairs is the generations on which experts have a place for every token and expert.
+	SparePairs []string `json:"spare_pairs"`
 	// StagedAllReduce is the all-reduces that go through a buffer which all ranks see.
 	StagedAllReduce []StagedAllReduce `json:"staged_all_reduce"`
 	// SharedApart: shared experts do not run among the routed ones.

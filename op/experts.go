@@ -79,13 +79,35 @@ func (s *stage) experts() {
 		s.linear(ExpertWiden, s.cardTokens, hidden, s.hidden)
 	}
 	s.kinds = between
-	s.unary(ExpertWeighting, tokens*hidden, 1)
+	o := s.unary(ExpertWeighting, tokens*hidden, 1)
 	s.kinds = &kinds
+	if p.Gathered && p.SparePairs {
+		s.sparePairs(o, group*float64(e.TopK)*float64(p.Experts.EP-1), hidden, width)
+	}
 	if (s.unfused() || s.sparseApart()) && s.attn.Kind == model.Latent { // DeepSeek's routed_scaling_factor
 		s.unary(ExpertScaling, s.cardTokens*s.hidden, 1)
 	}
 	s.sumShared()
 	s.residual(MLPResidual, MLPPostNorm, normed)
+}
+
+// sparePairs adds what kernels move for tokens whose experts lie on other ranks: zeros of both
+// products, which the activation and the sum read, and what the activation writes and quantises.
+func (s *stage) sparePairs(o *Op, pairs, hidden, width float64) {
+	if pairs == 0 {
+		return
+	}
+	up := width
+	if s.model.MLP == model.Gated {
+		up *= 2
+	}
+	moved := (2*(up+hidden) + width) * s.r
+	if s.quantises {
+		moved += width * (s.r + s.a)
+	}
+	o.Kernels = moving
+	o.Moved = pairs * moved
+	o.Activations += o.Moved
 }
 
 // narrowTokens quantises the experts' input in a kernel of its own, and returns the kinds to use.

@@ -496,6 +496,30 @@ func TestNarrowExperts(t *testing.T) {
 	bytes(t, "message", find(t, lower(m, fused, p, decode), op.Dispatch).Moved, 3*8*7)
 }
 
+// TestSparePairs: of two ranks that gather 3 tokens of 2 experts each, one has places for 3 pairs that the other computes: zeros of both
+// products, 2·4 and 8 wide, are written and read, activations of 4 written. Those of its own are part of the block.
+func TestSparePairs(t *testing.T) {
+	as := assume.Physical
+	as.Imbalance = false
+	m := expertModel(model.Gated)
+	m.Experts.Routed, m.Experts.Interval = 8, 1
+	p := plan.Plan{
+		Layout:    plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 1, DP: 1}, SharedPerCard: true, Pipelined: true},
+		Batch:     three,
+		Behaviour: plan.Behaviour{Gathered: true},
+	}
+	list := physically(as, m, fused, p, decode)
+	own := find(t, list, op.ExpertWeighting)
+	p.SparePairs = true
+	spare := find(t, physically(as, m, fused, p, decode), op.ExpertWeighting)
+	bytes(t, "others' places", spare.Moved, 3*(2*(2*4+8)+4)*precision.Activation)
+	bytes(t, "all places", spare.Activations, own.Activations+spare.Moved)
+	p.Experts, p.Gathered = plan.ExpertSplit{EP: 1, TP: 2, DP: 1}, true
+	if cut := find(t, physically(as, m, fused, p, decode), op.ExpertWeighting); cut.Moved != cut.Activations {
+		t.Errorf("experts that are cut have places for others: %v of %v bytes", cut.Moved, cut.Activations)
+	}
+}
+
 // TestGathered: the two tensor-parallel ranks of a replica have all 3 tokens of a decode step and add up what their
 // experts make of them: 3·8 elements are reduced, nothing is sent to experts. Of the shared expert a rank holds half.
 // Between two data-parallel ranks of one processor the 2·3 tokens are gathered, and each gets its own back.

@@ -50,6 +50,9 @@ type Behaviour struct {
 	// ExpertTile is the rows that every expert of a processor has in its products at least, with or
 	// without tokens; 0: those that tokens bring.
 	ExpertTile int
+	// SparePairs: where ranks gather tokens, kernels of experts also clear, activate and add up the
+	// places of tokens that other ranks' experts compute.
+	SparePairs bool
 	// FewRouted is the most tokens whose router is a small kernel of the engine's own.
 	FewRouted int
 
