@@ -7,8 +7,9 @@ import (
 	"throughline/hardware"
 )
 
-// level is a network of 1 GB/s (of 1e9 bytes in these tests) at efficiency 0.5 and a latency of 1 s per hop, so that
-// half a GB takes a second and so does a hop. Volumes are those of the usual algorithms.
+// level is a network of 1 GB/s (of 1e9 bytes in these tests) at efficiency 0.5 and a latency of 1 s
+// per hop, so that half a GB takes a second and so does a hop. Volumes are those of the usual
+// algorithms.
 func level(topology string, size int) hardware.Network {
 	n := hardware.Network{
 		Bandwidth: 1, Efficiency: 0.5, Topology: topology, Size: size, Latency: 1,
@@ -37,12 +38,12 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// TestTopologies: 12 processors of a level of 16 exchange 6 GB each. On every topology the times of the all-to-all and
-// of the all-reduce differ from those on the others.
+// TestTopologies: 12 processors of a level of 16 exchange 6 GB each. On every topology the times of
+// the all-to-all and of the all-reduce differ from those on the others.
 func TestTopologies(t *testing.T) {
 	const group, size, message = 12, 16, 6e9
-	// Volumes: all-to-all 6·11/12 = 5.5 GB, 11 s at 0.5 GB/s; all-reduce 2·6·11/12 = 11 GB, 22 s; reduce-scatter and
-	// all-gather 5.5 GB, 11 s; point to point 6 GB, 12 s.
+	// Volumes: all-to-all 6·11/12 = 5.5 GB, 11 s at 0.5 GB/s; all-reduce 2·6·11/12 = 11 GB, 22 s;
+	// reduce-scatter and all-gather 5.5 GB, 11 s; point to point 6 GB, 12 s.
 	for _, c := range []struct {
 		topology                                     string
 		allToAll, allReduce, reduceScatter, transfer float64
@@ -53,9 +54,11 @@ func TestTopologies(t *testing.T) {
 		{"fattree", 3 + 11, 6 + 22, 3 + 11, 3 + 12},
 		// 11 of a processor's 15 links lead to members: 15/11 of the time.
 		{"fullmesh", 1 + 15, 2 + 30, 1 + 15, 1 + 12},
-		// Farthest 6 hops; distances 1..6..1 add up to 36, 36/11 on average: 36 s. Reductions walk 11 steps.
+		// Farthest 6 hops; distances 1..6..1 add up to 36, 36/11 on average: 36 s. Reductions walk
+		// 11 steps.
 		{"ring", 6 + 36, 22 + 22, 11 + 11, 1 + 12},
-		// 3 × 4: farthest 1 + 2 hops. Distances in a ring of 3: 2, of 4: 4; 4·2 + 3·4 = 20 in all, 20/11: 20 s. 2 + 3 steps.
+		// 3 × 4: farthest 1 + 2 hops. Distances in a ring of 3: 2, of 4: 4; 4·2 + 3·4 = 20 in all,
+		// 20/11: 20 s. 2 + 3 steps.
 		{"torus", 3 + 20, 10 + 22, 5 + 11, 1 + 12},
 		// 3 × 4: 5 neighbours at one hop, 6 at two: 17/11 on average, 17 s.
 		{"2dfm", 2 + 17, 4 + 22, 2 + 11, 1 + 12},
@@ -80,18 +83,21 @@ func TestEveryTopologyOfTheFormatIsKnown(t *testing.T) {
 	}
 }
 
-// TestHierarchy: 8 processors over levels of 4, joined by a slower network of a quarter of the bandwidth and 10 s a hop.
+// TestHierarchy: 8 processors over levels of 4, joined by a slower network of a quarter of the
+// bandwidth and 10 s a hop.
 func TestHierarchy(t *testing.T) {
 	outer := level("switch", 64)
 	outer.Bandwidth, outer.Latency = 0.25, 10
 	levels := []hardware.Network{level("switch", 4), outer}
 	const message = 4e9
-	// All-reduce: reduce-scatter of 4 GB among 4 inside: 3 GB, 6 s, one hop. All-reduce of the 1 GB shares between the 2
-	// groups: 1 GB, 8 s, two hops of 10 s. All-gather inside as the reduce-scatter.
+	// All-reduce: reduce-scatter of 4 GB among 4 inside: 3 GB, 6 s, one hop. All-reduce of the 1 GB
+	// shares between the 2 groups: 1 GB, 8 s, two hops of 10 s. All-gather inside as the
+	// reduce-scatter.
 	near(t, "all-reduce", seconds(t, levels, hardware.AllReduce, 8, 8, message), (1+6)+(20+8)+(1+6))
 	near(t, "reduce-scatter", seconds(t, levels, hardware.ReduceScatter, 8, 8, message), (1+6)+(10+4))
 	near(t, "all-gather", seconds(t, levels, hardware.AllGather, 8, 8, message), (10+4)+(1+6))
-	// All-to-all: half of it, 2 GB, is for the other group: 16 s and 10 s; inside 2 GB, of which 3/4 leave the processor: 4 s.
+	// All-to-all: half of it, 2 GB, is for the other group: 16 s and 10 s; inside 2 GB, of which
+	// 3/4 leave the processor: 4 s.
 	near(t, "all-to-all", seconds(t, levels, hardware.AllToAll, 8, 8, message), 10+16)
 	// With a fast network outside, the inside decides.
 	fast := outer
@@ -120,12 +126,14 @@ func TestProcessorUsage(t *testing.T) {
 	outer.ProcessorUsage = 0.25
 	n := NewNet(&hardware.System{Networks: []hardware.Network{level("switch", 4), outer}}, 1e9)
 	d := n.Time(hardware.ReduceScatter, hardware.Members{Group: 8, Span: 8}, 4e9)
-	// Inside 7 s at no usage, outside (1 + 1) s at a quarter: 1 GB shares between 2 groups, half of them sent.
+	// Inside 7 s at no usage, outside (1 + 1) s at a quarter: 1 GB shares between 2 groups, half of
+	// them sent.
 	if want := (Duration{7 + 2, 0.5}); d != want {
 		t.Errorf("got %+v, want %+v", d, want)
 	}
-	// An all-to-all uses both networks side by side. Half of the 4 GB stays inside, 3/4 of that is sent: 3 s and a hop. The
-	// other half goes outside: 4 s and a hop. Both displace computation, whichever is done last.
+	// An all-to-all uses both networks side by side. Half of the 4 GB stays inside, 3/4 of that is
+	// sent: 3 s and a hop. The other half goes outside: 4 s and a hop. Both displace computation,
+	// whichever is done last.
 	inner := level("switch", 4)
 	inner.ProcessorUsage = 0.5
 	n = NewNet(&hardware.System{Networks: []hardware.Network{inner, outer}}, 1e9)

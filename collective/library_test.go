@@ -34,9 +34,9 @@ func TestLibrariesOfSystems(t *testing.T) {
 	}
 }
 
-// TestProtocols: NCCL over two nodes of 8 joined by a wire of 10 µs and 1 GB/s a processor, at full efficiency. A tree climbs
-// 7 steps of 0.6 µs and a wire of 1 · 10 µs, twice: 6.8 + 2·(4.2 + 10) = 35.2 µs. Of 1 GB a ring sends 2 · 15/16 GB at the 8
-// GB/s of a node: 0.234 s.
+// TestProtocols: NCCL over two nodes of 8 joined by a wire of 10 µs and 1 GB/s a processor, at full
+// efficiency. A tree climbs 7 steps of 0.6 µs and a wire of 1 · 10 µs, twice: 6.8 + 2·(4.2 + 10) =
+// 35.2 µs. Of 1 GB a ring sends 2 · 15/16 GB at the 8 GB/s of a node: 0.234 s.
 func TestProtocols(t *testing.T) {
 	outer := level("switch", 64)
 	outer.Efficiency, outer.Latency, outer.Library = 1, 10e-6, "nccl"
@@ -56,8 +56,8 @@ func TestProtocols(t *testing.T) {
 	near(t, "inside", seconds(t, levels, hardware.AllReduce, 8, 8, 1e9), 2*7./8/(0.5*1e9))
 }
 
-// TestSpread: groups of 6 on nodes of 8, one after another: 6; 2 + 4; 4 + 2; 6. Of 3: the third has 2 + 1. Groups of 12 have
-// 8 + 4. Every second of 16: 4 + 4.
+// TestSpread: groups of 6 on nodes of 8, one after another: 6; 2 + 4; 4 + 2; 6. Of 3: the third has
+// 2 + 1. Groups of 12 have 8 + 4. Every second of 16: 4 + 4.
 func TestSpread(t *testing.T) {
 	for _, c := range []struct{ group, stride, size, world, inside, groups int }{
 		{6, 1, 8, 6, 6, 1}, {6, 1, 8, 24, 2, 2}, {3, 1, 8, 24, 1, 2}, {3, 1, 8, 6, 3, 1}, {4, 1, 8, 64, 4, 1},
@@ -70,7 +70,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// figure is one that a library's authors print: microseconds, or GB/s of all copies, those for the same node included.
+// figure is one that a library's authors print: microseconds, or GB/s of all copies, those for the
+// same node included.
 type figure struct {
 	near float64 // GB/s of a processor inside its node; 50 outside
 	ep   int
@@ -102,8 +103,9 @@ var figures = map[string][]figure{
 	"uccl normal, p5en": {{near: 450, ep: 8, us: [2]float64{500, 973}}, {near: 450, ep: 16, us: [2]float64{1196, 0}}, {near: 450, ep: 24, us: [2]float64{1633, 0}}, {near: 450, ep: 32, us: [2]float64{2022, 0}}},
 }
 
-// TestLibraries: the terms of the libraries against the figures that their authors print, on average and at worst in percent.
-// Their benchmarks send 4096 or 128 tokens of 7168 elements to 8 of 256 experts, in 4 of as many groups as there are nodes.
+// TestLibraries: the terms of the libraries against the figures that their authors print, on
+// average and at worst in percent. Their benchmarks send 4096 or 128 tokens of 7168 elements to 8
+// of 256 experts, in 4 of as many groups as there are nodes.
 func TestLibraries(t *testing.T) {
 	for name, c := range map[string]struct {
 		library, mode, fabric string
@@ -151,7 +153,8 @@ func TestLibraries(t *testing.T) {
 	}
 }
 
-// TestChooses: a network without a library, or with the plain formula by name, has no protocols to choose from; NCCL's has.
+// TestChooses: a network without a library, or with the plain formula by name, has no protocols to
+// choose from; NCCL's has.
 func TestChooses(t *testing.T) {
 	for library, want := range map[string]bool{"": false, Plain: false, "nccl": true} {
 		outer := level("switch", 64)

@@ -8,8 +8,9 @@ import (
 	"throughline/internal/test/golden"
 )
 
-// TestSums: all collectives of groups of many sizes and places, on every topology, inside a node and over one or two
-// networks beyond it, with and without libraries; and what libraries take for exchanges of tokens.
+// TestSums: all collectives of groups of many sizes and places, on every topology, inside a node
+// and over one or two networks beyond it, with and without libraries; and what libraries take for
+// exchanges of tokens.
 func TestSums(t *testing.T) {
 	sums := golden.Sums{}
 	for _, topology := range hardware.Topologies() {

@@ -15,8 +15,9 @@ func flat(latency float64) kernel.Base {
 	return kernel.Base{Latency: latency, Norm: 1, Compute: kernel.Flat(1), Memory: kernel.Flat(1)}
 }
 
-// TestBorrowed: kernels of another chip take longer by their kind, and all that is launched a microsecond more. A product
-// takes a second; an all-reduce of 10 bytes its latency of 1 s and 2 · 10 · (1 - 1/2) bytes at 1 GB/s.
+// TestBorrowed: kernels of another chip take longer by their kind, and all that is launched a
+// microsecond more. A product takes a second; an all-reduce of 10 bytes its latency of 1 s and 2 ·
+// 10 · (1 - 1/2) bytes at 1 GB/s.
 func TestBorrowed(t *testing.T) {
 	set := &kernel.Set{
 		System:      "another",
@@ -63,8 +64,9 @@ func TestBorrowed(t *testing.T) {
 	near(t, "the same on a chip of its own", p.unitTime(product), alone)
 }
 
-// TestBandwidthShare: kernels of another chip that reach half of its rate and a quarter of its bandwidth. A product of 12000 operations of
-// 1e-12 s takes twice and its 2200 bytes of 1e-9 s four times as long; the latency is that of its kind.
+// TestBandwidthShare: kernels of another chip that reach half of its rate and a quarter of its
+// bandwidth. A product of 12000 operations of 1e-12 s takes twice and its 2200 bytes of 1e-9 s four
+// times as long; the latency is that of its kind.
 func TestBandwidthShare(t *testing.T) {
 	here := kernel.Surface{Axes: [][]float64{{10}, {20}, {30}}, Slowdown: []float64{1}}
 	set := &kernel.Set{System: "another", Gemm: map[string]*kernel.GemmModel{"bfloat16": {
@@ -80,7 +82,8 @@ func TestBandwidthShare(t *testing.T) {
 	near(t, "a product", p.unitTime(product), 1/0.5+12000e-12/0.5+2200e-9/0.25)
 }
 
-// TestEngineAllReduce: an engine whose all-reduce takes 2 s longer than the measured one; an all-gather takes no longer.
+// TestEngineAllReduce: an engine whose all-reduce takes 2 s longer than the measured one; an
+// all-gather takes no longer.
 func TestEngineAllReduce(t *testing.T) {
 	set := &kernel.Set{System: "chip", Collective: map[string]*kernel.CollectiveModel{
 		"all_reduce": {Latency: 1, Share: 1, Memory: kernel.Flat(1)}, "all_gather": {Latency: 1, Share: 1, Memory: kernel.Flat(1)},
@@ -101,8 +104,8 @@ func TestEngineAllReduce(t *testing.T) {
 	}
 }
 
-// TestModuleRates: products of a module run in its kernels, at its rates. Experts of four bits that are multiplied in 16 have
-// a kernel of their own, attention one of 8 bits.
+// TestModuleRates: products of a module run in its kernels, at its rates. Experts of four bits that
+// are multiplied in 16 have a kernel of their own, attention one of 8 bits.
 func TestModuleRates(t *testing.T) {
 	set := &kernel.Set{
 		System:  "chip",
@@ -128,7 +131,8 @@ func TestModuleRates(t *testing.T) {
 			t.Errorf("%s takes %g s, its kernel at least %g", kind, got, want)
 		}
 	}
-	// Without kernels the rates tell: 1 T operations at 4 T/s and at 1 T/s, in units of the reference preset.
+	// Without kernels the rates tell: 1 T operations at 4 T/s and at 1 T/s, in units of the
+	// reference preset.
 	s.Kernels = nil
 	if err := p.On(s); err != nil {
 		t.Fatal(err)
@@ -142,8 +146,9 @@ func TestModuleRates(t *testing.T) {
 	}
 }
 
-// TestWeightOnly: on a chip that unpacks narrow weights through memory, experts of four bits with activations of 16 run in the kernel
-// of 16 bits with 2/1.25 bytes of each weight; those that are multiplied in 8 bits, and wide ones, run as they do anywhere.
+// TestWeightOnly: on a chip that unpacks narrow weights through memory, experts of four bits with
+// activations of 16 run in the kernel of 16 bits with 2/1.25 bytes of each weight; those that are
+// multiplied in 8 bits, and wide ones, run as they do anywhere.
 func TestWeightOnly(t *testing.T) {
 	set := &kernel.Set{
 		System:  "another",
@@ -174,6 +179,7 @@ func TestWeightOnly(t *testing.T) {
 	}
 	near(t, "a product in 8 bits", p.unitTime(of(op.QKV)), narrow)
 	near(t, "one in 16", p.unitTime(of(op.OutputHead)), wide)
-	// Two products, 1000 × 1000 and 1000 × 1000 without a gate: 2 Mflop and 1.6 MB each, one after the other.
+	// Two products, 1000 × 1000 and 1000 × 1000 without a gate: 2 Mflop and 1.6 MB each, one after
+	// the other.
 	near(t, "experts", p.unitTime(of(op.ExpertGateUp)), 2*(2e6/1e12+1.6e6/1e9))
 }

@@ -27,8 +27,9 @@ func builtIn(t *testing.T, phase op.Phase, visit func(name string, s *hardware.S
 	}
 }
 
-// TestLatencyOfLargerGroups: an all-reduce in groups that nobody measured takes longer for every doubling by what the last measured one added to a
-// small message: over 32 GB200 7 to 8 µs, where NVIDIA prints 6.3 (developer.nvidia.com/blog, NCCL 2.27), and not what 4 take.
+// TestLatencyOfLargerGroups: an all-reduce in groups that nobody measured takes longer for every
+// doubling by what the last measured one added to a small message: over 32 GB200 7 to 8 µs, where
+// NVIDIA prints 6.3 (developer.nvidia.com/blog, NCCL 2.27), and not what 4 take.
 func TestLatencyOfLargerGroups(t *testing.T) {
 	p, err := NewPricer(builtin.System(t, "GB200_NVL72"), &bf16, &assume.Physical)
 	if err != nil {
@@ -64,8 +65,9 @@ func collectiveOp(c hardware.Collective, group, stride, world int, bytes float64
 	return o
 }
 
-// TestAcrossIsNeverCheaper: over several nodes a collective takes at least as long as in one of them, with as many members
-// in each, on every built-in system; and with more nodes, or with more bytes, no less.
+// TestAcrossIsNeverCheaper: over several nodes a collective takes at least as long as in one of
+// them, with as many members in each, on every built-in system; and with more nodes, or with more
+// bytes, no less.
 func TestAcrossIsNeverCheaper(t *testing.T) {
 	builtIn(t, op.Decode, func(name string, s *hardware.System, p *Pricer) {
 		if len(s.Networks) < 2 {
@@ -90,7 +92,8 @@ func TestAcrossIsNeverCheaper(t *testing.T) {
 						if across < within*(1-1e-9) {
 							t.Errorf("%s takes %.2f µs, inside %.2f", what, across*1e6, within*1e6)
 						}
-						// Larger groups than were measured inside are scaled by a formula that grows in another way.
+						// Larger groups than were measured inside are scaled by a formula that
+						// grows in another way.
 						if inside <= 8 && across < last[nodes]*(1-1e-9) {
 							t.Errorf("%s takes %.2f µs, fewer bytes %.2f", what, across*1e6, last[nodes]*1e6)
 						}
@@ -105,7 +108,8 @@ func TestAcrossIsNeverCheaper(t *testing.T) {
 	})
 }
 
-// TestSmallAcrossNodes: small all-reduces over 2 to 16 nodes take 25 to 50 µs on NVIDIA's systems (see collective/libraries/nccl.json).
+// TestSmallAcrossNodes: small all-reduces over 2 to 16 nodes take 25 to 50 µs on NVIDIA's systems
+// (see collective/libraries/nccl.json).
 func TestSmallAcrossNodes(t *testing.T) {
 	for _, name := range []string{"H100_SXM", "H200", "H800", "H20_96G", "B200", "A100_SXM"} {
 		s := builtin.System(t, name)
@@ -122,8 +126,8 @@ func TestSmallAcrossNodes(t *testing.T) {
 			}
 		}
 	}
-	// What was measured elsewhere: 16 nodes of 4 H100 (Kestrel) 48 to 61 µs, 1 GB over 4 nodes of 8 H100 331 GB/s of bus
-	// bandwidth (Voltage Park): 2 · 31/32 GB at that.
+	// What was measured elsewhere: 16 nodes of 4 H100 (Kestrel) 48 to 61 µs, 1 GB over 4 nodes of 8
+	// H100 331 GB/s of bus bandwidth (Voltage Park): 2 · 31/32 GB at that.
 	p, err := NewPricer(builtin.System(t, "H100_SXM"), &bf16, &assume.Physical)
 	if err != nil {
 		t.Fatal(err)
@@ -150,19 +154,21 @@ func TestStraddling(t *testing.T) {
 	if alone != time(6, 8) || aligned != time(4, 4) {
 		t.Error("groups that lie within nodes are priced as if they did not")
 	}
-	// The second group has 2 of its members on one node: they send 4/6 of 100 MB over their own links of 50 GB/s at 0.8, 1.67 ms.
+	// The second group has 2 of its members on one node: they send 4/6 of 100 MB over their own
+	// links of 50 GB/s at 0.8, 1.67 ms.
 	if least := bytes * 4 / 6 / 40e9; many < least || many > 1.05*least {
 		t.Errorf("%.3f ms, not %.3f; alone %.3f", many*1e3, least*1e3, alone*1e3)
 	}
-	// Of an all-reduce of 3 on nodes of 8 the third has one member apart, whose link carries it all: 2 · 2/3 of the bytes.
+	// Of an all-reduce of 3 on nodes of 8 the third has one member apart, whose link carries it
+	// all: 2 · 2/3 of the bytes.
 	three := p.Communicate(collectiveOp(hardware.AllReduce, 3, 1, 24, bytes)).Time
 	if least := 2 * 2. / 3 * bytes / 40e9; three < least || three > 1.1*least {
 		t.Errorf("%.3f ms, not %.3f", three*1e3, least*1e3)
 	}
 }
 
-// TestStraddlingWaits: a group that crosses a border of nodes takes no less than one of its size inside, which another group of
-// the same kind is; on every built-in system.
+// TestStraddlingWaits: a group that crosses a border of nodes takes no less than one of its size
+// inside, which another group of the same kind is; on every built-in system.
 func TestStraddlingWaits(t *testing.T) {
 	builtIn(t, op.Decode, func(name string, s *hardware.System, p *Pricer) {
 		size := s.Networks[0].Size
@@ -193,10 +199,11 @@ func exchangeOp(slot kernel.Slot, tokens float64, ep, groups, limit int) *op.Op 
 	return o
 }
 
-// TestPublishedExchanges: what DeepEP's authors print for an H800 with a NIC of 400 Gb/s (docs/legacy.md): µs for low latency,
-// GB/s for throughput, of which a byte that stays on the node counts as well. Their benchmark picks 4 of as many groups as
-// there are nodes. UCCL's authors have the same kernels on one node of an H200 (ep/README.md), SGLang's in a unit test with
-// 16384 tokens over 4 nodes of H100 (lmsys.org/blog/2025-05-05-large-scale-ep).
+// TestPublishedExchanges: what DeepEP's authors print for an H800 with a NIC of 400 Gb/s
+// (docs/legacy.md): µs for low latency, GB/s for throughput, of which a byte that stays on the node
+// counts as well. Their benchmark picks 4 of as many groups as there are nodes. UCCL's authors have
+// the same kernels on one node of an H200 (ep/README.md), SGLang's in a unit test with 16384 tokens
+// over 4 nodes of H100 (lmsys.org/blog/2025-05-05-large-scale-ep).
 func TestPublishedExchanges(t *testing.T) {
 	for _, c := range []struct {
 		system string
@@ -249,8 +256,8 @@ func TestPublishedExchanges(t *testing.T) {
 	}
 }
 
-// TestExchangesHaveNoCliffs: more tokens, more nodes or wider elements never take less; and one node more never takes twice
-// as long, beyond the step from one node to two.
+// TestExchangesHaveNoCliffs: more tokens, more nodes or wider elements never take less; and one
+// node more never takes twice as long, beyond the step from one node to two.
 func TestExchangesHaveNoCliffs(t *testing.T) {
 	phases := map[kernel.Slot]op.Phase{
 		kernel.DispatchNormal: op.Prefill, kernel.CombineNormal: op.Prefill, kernel.DispatchLowLatency: op.Decode, kernel.CombineLowLatency: op.Decode,
@@ -290,8 +297,9 @@ func TestExchangesHaveNoCliffs(t *testing.T) {
 	}
 }
 
-// TestPeerToPeer: of the two L40S hosts the one without peer-to-peer takes ten times as long for a large all-reduce over 8: 1.5
-// GB/s of bus bandwidth as measured, 20 where cards reach each other (docs/systems.md). Only the first was measured.
+// TestPeerToPeer: of the two L40S hosts the one without peer-to-peer takes ten times as long for a
+// large all-reduce over 8: 1.5 GB/s of bus bandwidth as measured, 20 where cards reach each other
+// (docs/systems.md). Only the first was measured.
 func TestPeerToPeer(t *testing.T) {
 	for _, c := range []struct {
 		system   string
@@ -312,8 +320,9 @@ func TestPeerToPeer(t *testing.T) {
 	}
 }
 
-// TestSlowExchange: an exchange that is half as fast again as those of the tables takes as long as one of them with half as many tokens more, on
-// every built-in system, is trusted as much and sends its own bytes.
+// TestSlowExchange: an exchange that is half as fast again as those of the tables takes as long as
+// one of them with half as many tokens more, on every built-in system, is trusted as much and sends
+// its own bytes.
 func TestSlowExchange(t *testing.T) {
 	builtIn(t, op.Decode, func(name string, s *hardware.System, p *Pricer) {
 		exchange := func(tokens, as float64) *op.Op {

@@ -10,8 +10,8 @@ import (
 	"throughline/op"
 )
 
-// TestEager: a CPU that moves a GB in a second launches a kernel in a millisecond and touches 2 GB of new memory in a second.
-// Results of 32 MiB and more are new every time.
+// TestEager: a CPU that moves a GB in a second launches a kernel in a millisecond and touches 2 GB
+// of new memory in a second. Results of 32 MiB and more are new every time.
 func TestEager(t *testing.T) {
 	s := plainChip()
 	s.Type = "cpu"
@@ -40,7 +40,8 @@ func TestEager(t *testing.T) {
 	near("a GPU", p.Price(&o).Time, 0.08)
 }
 
-// TestToHost: at 2 GB/s without measurements; as measured, three times as long and 1 ms more for pageable memory.
+// TestToHost: at 2 GB/s without measurements; as measured, three times as long and 1 ms more for
+// pageable memory.
 func TestToHost(t *testing.T) {
 	s := plainChip()
 	if _, ok := cost.ToHost(s, false, false, 1e9); ok {

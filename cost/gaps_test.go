@@ -45,8 +45,8 @@ func takes(t *testing.T, what string, p *cost.Pricer, o op.Op, want float64) {
 	}
 }
 
-// TestConstantEfficiency: a table of one row is an efficiency like any other. A T operations at a half take two seconds,
-// and so does a GB at a half.
+// TestConstantEfficiency: a table of one row is an efficiency like any other. A T operations at a
+// half take two seconds, and so does a GB at a half.
 func TestConstantEfficiency(t *testing.T) {
 	product := op.Op{Kind: op.QKV, Class: op.Linear, Unit: op.MatrixUnit, Flops: 1e12}
 	vector := op.Op{Kind: op.MLPResidual, Class: op.Vector, Unit: op.VectorUnit, Flops: 1e12}
@@ -65,8 +65,8 @@ func TestConstantEfficiency(t *testing.T) {
 	takes(t, "a T of the vector unit at a half", pricerOn(t, s), vector, 2)
 }
 
-// TestKernelOfItsOwn: a second of latency, twice the peak, measured from 1000 to 2000 bytes. Less than that takes as long
-// as 1000 bytes, more takes its share.
+// TestKernelOfItsOwn: a second of latency, twice the peak, measured from 1000 to 2000 bytes. Less
+// than that takes as long as 1000 bytes, more takes its share.
 func TestKernelOfItsOwn(t *testing.T) {
 	s := plainChip()
 	s.Kernels = &kernel.Set{System: "plain", Elementwise: map[string]*kernel.Curve{
@@ -82,8 +82,8 @@ func TestKernelOfItsOwn(t *testing.T) {
 	takes(t, "a large one", p, sampling(5e9), 1+2*5)
 }
 
-// TestCarriedOver: kernels that were measured on another chip are as far off as those of one chip are on the next, however
-// exact they were there.
+// TestCarriedOver: kernels that were measured on another chip are as far off as those of one chip
+// are on the next, however exact they were there.
 func TestCarriedOver(t *testing.T) {
 	s := plainChip()
 	base := kernel.Base{Norm: 1, Compute: kernel.Flat(1), Memory: kernel.Flat(1)}

@@ -11,8 +11,9 @@ import (
 	"throughline/plan"
 )
 
-// TestIncluded: what a kernel was measured with takes no time besides, and a block of both takes that of the kernel alone. Where it was
-// not, 1e9 bytes at 1 GB/s come to it, behind a latency: of 2 s for quantisation, of 3 s for the choice of experts.
+// TestIncluded: what a kernel was measured with takes no time besides, and a block of both takes
+// that of the kernel alone. Where it was not, 1e9 bytes at 1 GB/s come to it, behind a latency: of
+// 2 s for quantisation, of 3 s for the choice of experts.
 func TestIncluded(t *testing.T) {
 	set := func(with ...string) *kernel.Set {
 		measured, here := slow, kernel.Surface{Axes: [][]float64{{10}, {20}, {30}}, Slowdown: []float64{2}}
@@ -51,8 +52,9 @@ func TestIncluded(t *testing.T) {
 			}
 		}
 	}
-	// A block: quantisation of 1e9 bytes, and a product of 10 × 20 × 30 (see TestProducts). 10·30 elements of 3 + 1/32 bytes are what a
-	// norm has made narrow where it does so: then the product is without them.
+	// A block: quantisation of 1e9 bytes, and a product of 10 × 20 × 30 (see TestProducts). 10·30
+	// elements of 3 + 1/32 bytes are what a norm has made narrow where it does so: then the product
+	// is without them.
 	quantise, product := operator(op.QuantiseInput, kernel.Shape{Moved: 1e9}), operator(op.QKV, kernel.Shape{M: 10, N: 20, K: 30, Count: 1})
 	quantise.Repeat, product.Repeat = 1, 1
 	alone := 1 + 2*12000e-12 + 2*2200e-9
@@ -69,7 +71,8 @@ func TestIncluded(t *testing.T) {
 	near(t, "one that was measured bare", pricer(t, set3()).Price(product).Time, alone+2)
 }
 
-// TestIncludedInAll: of two kernels for experts the faster counts, so that routing is only within them where it is in both.
+// TestIncludedInAll: of two kernels for experts the faster counts, so that routing is only within
+// them where it is in both.
 func TestIncludedInAll(t *testing.T) {
 	with, without := slow, slow
 	with.Include("routing")
@@ -87,7 +90,8 @@ func TestIncludedInAll(t *testing.T) {
 	}
 }
 
-// TestLibraryIsBare: where a library stands in for the products of a table, what was measured with these is not within them.
+// TestLibraryIsBare: where a library stands in for the products of a table, what was measured with
+// these is not within them.
 func TestLibraryIsBare(t *testing.T) {
 	with := slow
 	with.Include("quantise")
@@ -113,8 +117,8 @@ func TestLibraryIsBare(t *testing.T) {
 	}
 }
 
-// TestNothingIsSlower by what kernels include: every operator of a model on every built-in system, in either phase, whether norms
-// quantise or not. Some are faster.
+// TestNothingIsSlower by what kernels include: every operator of a model on every built-in system,
+// in either phase, whether norms quantise or not. Some are faster.
 func TestNothingIsSlower(t *testing.T) {
 	m, set := builtin.Model(t, "DeepSeek-V3")
 	faster := 0

@@ -17,7 +17,8 @@ import (
 	"throughline/plan"
 )
 
-// chip has a peak of 1 T operations and 1 GB per second, 1 GB/s to 4 processors around it and beyond.
+// chip has a peak of 1 T operations and 1 GB per second, 1 GB/s to 4 processors around it and
+// beyond.
 func chip(set *kernel.Set) *hardware.System {
 	ops := [hardware.CollectiveCount]hardware.CollectiveRate{}
 	for c := range ops {
@@ -68,8 +69,8 @@ func operator(k op.Kind, s kernel.Shape) *op.Op {
 // Twice the peak times, one side after the other, behind a second of latency.
 var slow = kernel.Base{Latency: 1, Norm: 1, Compute: kernel.Flat(2), Memory: kernel.Flat(2)}
 
-// TestProducts: 2·10·20·30 operations of 1e-12 s; 10·30 and 10·20 activations and 20·30 weights of 2 bytes of 1e-9 s. Units
-// are decimal whatever the preset takes a T and a GB for.
+// TestProducts: 2·10·20·30 operations of 1e-12 s; 10·30 and 10·20 activations and 20·30 weights of
+// 2 bytes of 1e-9 s. Units are decimal whatever the preset takes a T and a GB for.
 func TestProducts(t *testing.T) {
 	here := kernel.Surface{Axes: [][]float64{{10}, {20}, {30}}, Slowdown: []float64{2}}
 	set := &kernel.Set{System: "chip", Gemm: map[string]*kernel.GemmModel{"bfloat16": {
@@ -80,8 +81,9 @@ func TestProducts(t *testing.T) {
 	near(t, "a product", pricer(t, set).Price(o).Time, want)
 }
 
-// TestPrompts: attention of 8 tokens of each of 3 sequences, 2 heads of width 4. A token sees half of the prompt and itself,
-// 4.5 on average: 8·4 pairs after 0 tokens. Through a window of 2 it is 12 prompts of 4 tokens, of 4·2 pairs each.
+// TestPrompts: attention of 8 tokens of each of 3 sequences, 2 heads of width 4. A token sees half
+// of the prompt and itself, 4.5 on average: 8·4 pairs after 0 tokens. Through a window of 2 it is
+// 12 prompts of 4 tokens, of 4·2 pairs each.
 func TestPrompts(t *testing.T) {
 	set := &kernel.Set{Prefill: map[string]*kernel.PrefillAttention{"bfloat16": {Base: slow, Element: 2}}}
 	p := pricer(t, set)
@@ -89,12 +91,14 @@ func TestPrompts(t *testing.T) {
 		return &op.Op{Kind: op.FusedAttention, Class: op.BMM, Kernels: kernel.Uses{{Slot: kernel.Prefill}},
 			Shape: kernel.Shape{Count: 3, Heads: 2, KVHeads: 1, M: 24, N: seen, K: 4, Value: 4}}
 	}
-	// Operations: 4 for each pair, sequence, head and element. Bytes: 2·(queries and results 2·24·4·2 + keys and values).
+	// Operations: 4 for each pair, sequence, head and element. Bytes: 2·(queries and results
+	// 2·24·4·2 + keys and values).
 	near(t, "a prompt", p.Price(prompt(4.5)).Time, 1+2*4e-12*(8*4)*(3*2)*4+2*2e-9*24*(2+1)*8)
 	near(t, "through a window", p.Price(prompt(2)).Time, 1+2*4e-12*(4*2)*(6*2)*4+2*2e-9*24*(2+1)*8)
 }
 
-// TestMeasuredCollectives: within the innermost network the fastest kernel counts, beyond it the formula.
+// TestMeasuredCollectives: within the innermost network the fastest kernel counts, beyond it the
+// formula.
 func TestMeasuredCollectives(t *testing.T) {
 	one := func(latency, slowdown float64) *kernel.CollectiveModel {
 		return &kernel.CollectiveModel{Latency: latency, Share: 1, Memory: kernel.Flat(slowdown)}
@@ -111,9 +115,11 @@ func TestMeasuredCollectives(t *testing.T) {
 	near(t, "gathered tokens", p.Price(gather).Time, 4)
 }
 
-// TestLargerGroups: an all-reduce was measured in groups of 2 only, 1 s and 3 s for a GB. By the formula a byte is sent 2·(1 - 1/n) times, in a
-// group of 4 half as often again as in one of 2, with no latency. Over two nodes of 4 the part outside comes on top: of a quarter of
-// the message, since every member of a node takes its share across, once to and fro between two, at 2^30 bytes/s.
+// TestLargerGroups: an all-reduce was measured in groups of 2 only, 1 s and 3 s for a GB. By the
+// formula a byte is sent 2·(1 - 1/n) times, in a group of 4 half as often again as in one of 2,
+// with no latency. Over two nodes of 4 the part outside comes on top: of a quarter of the message,
+// since every member of a node takes its share across, once to and fro between two, at 2^30
+// bytes/s.
 func TestLargerGroups(t *testing.T) {
 	s := chip(&kernel.Set{Collective: map[string]*kernel.CollectiveModel{
 		"all_reduce": {Latency: 1, Share: 1, Memory: kernel.Surface{Axes: [][]float64{{2}, {1}}, Slowdown: []float64{3}}},
@@ -163,10 +169,10 @@ func TestSeveralMatrices(t *testing.T) {
 	near(t, "four products", pricer(t, set).Price(o).Time, 1+2*48000e-12+2*1e-9*2*(10*80+10*30+80*30))
 }
 
-// TestExchanges: 10 tokens of 8 elements, measured with one byte and sent with two, each to 2 of 4 experts on as many
-// processors: 3/4 of the copies leave.
-// Over two nodes, where half do, nothing was measured: the formula says 1 s, and passing on inside takes no less than on one
-// node, of which 7/8 of the copies leave each processor.
+// TestExchanges: 10 tokens of 8 elements, measured with one byte and sent with two, each to 2 of 4
+// experts on as many processors: 3/4 of the copies leave. Over two nodes, where half do, nothing
+// was measured: the formula says 1 s, and passing on inside takes no less than on one node, of
+// which 7/8 of the copies leave each processor.
 func TestExchanges(t *testing.T) {
 	level := kernel.ExchangeLevel{Nodes: 1, Latency: 1, Memory: kernel.Flat(2)}
 	p := pricer(t, &kernel.Set{Exchange: map[string]*kernel.ExchangeModel{
@@ -184,8 +190,8 @@ func TestExchanges(t *testing.T) {
 	near(t, "combine", p.Price(&o).Time, 1)
 }
 
-// TestStoredExperts: experts of four bits that are multiplied in bfloat16 take the kernel measured with such weights; where
-// there is none, that of bfloat16 with fewer bytes to read.
+// TestStoredExperts: experts of four bits that are multiplied in bfloat16 take the kernel measured
+// with such weights; where there is none, that of bfloat16 with fewer bytes to read.
 func TestStoredExperts(t *testing.T) {
 	narrow := bf16
 	narrow.Weight = 0.5
@@ -206,8 +212,9 @@ func TestStoredExperts(t *testing.T) {
 	}
 }
 
-// TestLastKernel: an operator of experts runs in the first of its kernels that is calibrated. Between the halves of an exchange it
-// has three; where no block is calibrated, the last is a kernel of its own, with 1 s of latency and 1e9 bytes at 1 GB/s.
+// TestLastKernel: an operator of experts runs in the first of its kernels that is calibrated.
+// Between the halves of an exchange it has three; where no block is calibrated, the last is a
+// kernel of its own, with 1 s of latency and 1e9 bytes at 1 GB/s.
 func TestLastKernel(t *testing.T) {
 	last := kernel.Uses{{Slot: kernel.DispatchedExperts, Role: kernel.Within}, {Slot: kernel.Experts, Role: kernel.Within}, {Slot: kernel.SiluMul}}
 	set := &kernel.Set{System: "chip", Elementwise: map[string]*kernel.Curve{"silu_mul": {Latency: 1, Memory: kernel.Flat(1)}}}
@@ -253,8 +260,9 @@ func TestAbsorbed(t *testing.T) {
 	near(t, "memory at half of the clock", half.Memory, full.Memory)
 }
 
-// TestLinear: 6 tokens of 2 sequences, 4 heads of values of 8 on 2 of keys of 16. Every element of the state takes 4
-// operations; in a prefill 2 for every element of keys and values and each of the 64 tokens of a chunk come to that.
+// TestLinear: 6 tokens of 2 sequences, 4 heads of values of 8 on 2 of keys of 16. Every element of
+// the state takes 4 operations; in a prefill 2 for every element of keys and values and each of the
+// 64 tokens of a chunk come to that.
 func TestLinear(t *testing.T) {
 	model := map[string]*kernel.LinearAttention{"gated_delta": {Base: slow, Element: 2, State: 4}}
 	set := &kernel.Set{System: "chip", LinearDecode: model, LinearPrefill: model,
@@ -288,8 +296,8 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// TestUncovered: what no kernel covers takes the roofline, 2^30 bytes of 1 s, and where it is a kernel of its own the
-// latency of the shortest product.
+// TestUncovered: what no kernel covers takes the roofline, 2^30 bytes of 1 s, and where it is a
+// kernel of its own the latency of the shortest product.
 func TestUncovered(t *testing.T) {
 	of := func(latency float64) *kernel.GemmModel {
 		return &kernel.GemmModel{Base: kernel.Base{Latency: latency, Norm: 1, Compute: kernel.Flat(1), Memory: kernel.Flat(1)}}
@@ -309,8 +317,9 @@ func TestUncovered(t *testing.T) {
 	}
 }
 
-// TestTaken: what exchanges of DeepEP take from computation. For throughput 20 of 132 units as long as they run; for low latency all
-// units while they send and receive 128 tokens, 35.7 and 36.9 µs, but never longer than the exchange takes.
+// TestTaken: what exchanges of DeepEP take from computation. For throughput 20 of 132 units as long
+// as they run; for low latency all units while they send and receive 128 tokens, 35.7 and 36.9 µs,
+// but never longer than the exchange takes.
 func TestTaken(t *testing.T) {
 	for _, c := range []struct {
 		slot   kernel.Slot
@@ -343,9 +352,10 @@ func TestTaken(t *testing.T) {
 	}
 }
 
-// TestLibrary: where an engine runs products of 8 bits in the library of those of 16, 10 × 20 × 30 take what 10 × 20 × 15 take in 16 bits:
-// 2·10·20·30 operations at twice the rate, and 10·30 and 20·30 elements of one byte beside 10·20 results of two. A kernel of 8 bits that
-// is faster counts; weights with scales of blocks have kernels of their own.
+// TestLibrary: where an engine runs products of 8 bits in the library of those of 16, 10 × 20 × 30
+// take what 10 × 20 × 15 take in 16 bits: 2·10·20·30 operations at twice the rate, and 10·30 and
+// 20·30 elements of one byte beside 10·20 results of two. A kernel of 8 bits that is faster counts;
+// weights with scales of blocks have kernels of their own.
 func TestLibrary(t *testing.T) {
 	fp8 := bf16
 	fp8.Weight, fp8.Activation, fp8.MatrixType, fp8.Library = 1, 1, "float8", true
@@ -387,9 +397,10 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestBlockProducts: in kernels that reach no more than 1 MFLOP/s, a product of 10 × 20 × 30 of weights with scales of blocks takes its
-// 2·10·20·30 operations at that rate, and one whose weights take longer to read what the tables say; weights with one scale do not meet them.
-// Kernels that are not tuned for 20 × 30 take two seconds for it, and nothing more for other weights.
+// TestBlockProducts: in kernels that reach no more than 1 MFLOP/s, a product of 10 × 20 × 30 of
+// weights with scales of blocks takes its 2·10·20·30 operations at that rate, and one whose weights
+// take longer to read what the tables say; weights with one scale do not meet them. Kernels that
+// are not tuned for 20 × 30 take two seconds for it, and nothing more for other weights.
 func TestBlockProducts(t *testing.T) {
 	here := kernel.Surface{Axes: [][]float64{{10}, {20}, {30}}, Slowdown: []float64{1}}
 	set := &kernel.Set{System: "chip", Errors: map[string]float64{"gemm.float8": 0.1}, Gemm: map[string]*kernel.GemmModel{
@@ -455,8 +466,9 @@ func TestLibraryMeasured(t *testing.T) {
 	}
 }
 
-// TestIndexWaves: 10 multiprocessors at 1e9 operations of 8 bits a second at half of them: a tile of 128 rows of 4 elements takes one
-// of them 2·128·4 / 5e7 seconds for an entry. 3 tiles take as long as the longest, 11 of them twice the mean; each launch by itself.
+// TestIndexWaves: 10 multiprocessors at 1e9 operations of 8 bits a second at half of them: a tile
+// of 128 rows of 4 elements takes one of them 2·128·4 / 5e7 seconds for an entry. 3 tiles take as
+// long as the longest, 11 of them twice the mean; each launch by itself.
 func TestIndexWaves(t *testing.T) {
 	sys := builtin.System(t, "H200").Clone()
 	sys.Units, sys.Indexing = 10, 0.5

@@ -7,16 +7,20 @@ import (
 	"throughline/op"
 )
 
-// pick is an operator that picks the best of some entries for each of some rows, in launches of their own.
+// pick is an operator that picks the best of some entries for each of some rows, in launches of
+// their own.
 func pick(phase op.Phase, launches, rows, entries float64) op.Op {
 	o := op.Op{Kind: op.IndexSelect, Class: op.Vector, Unit: op.VectorUnit, Phase: phase}
 	o.Count, o.M, o.N = launches, rows, entries
 	return o
 }
 
-// TestPicking: a million entries take 8.6 us and 80 more for 32 rows that decode, 15.7, 80 and 82.5 for 33; in prompts two launches of 6.6 us, and each
-// 353 for rows within the cache, 476.5 for 63, half of which are, and a single row of a prompt as one that decodes. 60 rows of ten thousand on 10
-// multiprocessors are begun twice and read six times; so are 30 rows that decode of ten blocks each, ten times and thirty times. 3 rows of 16 blocks are looked up in 1.9 us and 0.8 ns for each block.
+// TestPicking: a million entries take 8.6 us and 80 more for 32 rows that decode, 15.7, 80 and 82.5
+// for 33; in prompts two launches of 6.6 us, and each 353 for rows within the cache, 476.5 for 63,
+// half of which are, and a single row of a prompt as one that decodes. 60 rows of ten thousand on
+// 10 multiprocessors are begun twice and read six times; so are 30 rows that decode of ten blocks
+// each, ten times and thirty times. 3 rows of 16 blocks are looked up in 1.9 us and 0.8 ns for each
+// block.
 func TestPicking(t *testing.T) {
 	p := pricerOn(t, plainChip())
 	takes(t, "32 rows", p, pick(op.Decode, 1, 32, 1e6), 88.6e-6)
@@ -36,8 +40,8 @@ func TestPicking(t *testing.T) {
 	takes(t, "places", p, places, 1.9e-6+48*0.8e-9)
 }
 
-// TestPublishedPicks: times of vLLM's kernels (vllm-project/vllm pulls 57109, 37421 and 54258) and of others that give a row to a block
-// (flashinfer-ai/flashinfer pull 5304) are met within 30%.
+// TestPublishedPicks: times of vLLM's kernels (vllm-project/vllm pulls 57109, 37421 and 54258) and
+// of others that give a row to a block (flashinfer-ai/flashinfer pull 5304) are met within 30%.
 func TestPublishedPicks(t *testing.T) {
 	chip := plainChip()
 	chip.Units = 148

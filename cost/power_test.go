@@ -8,7 +8,8 @@ import (
 	"throughline/hardware"
 )
 
-// plainPower has round numbers: the voltage falls to half at half of the clock, so that the power of arithmetic falls to an eighth.
+// plainPower has round numbers: the voltage falls to half at half of the clock, so that the power
+// of arithmetic falls to an eighth.
 func plainPower() *hardware.Power {
 	return &hardware.Power{
 		Rest: 50, On: 100, Busy: 200, Limit: 700, Held: 1, Clock: hardware.Clock{MHz: 2000, Lowest: 200, Knee: 0.5, Voltage: 0.5},
@@ -23,8 +24,8 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// TestEffortByHand: a product of 0.4 T operations in a millisecond draws 100 + 200 W and 400 W of arithmetic; at half of the clock it
-// takes twice as long, at 50 + 50/8, 200/8 and 400/8 W.
+// TestEffortByHand: a product of 0.4 T operations in a millisecond draws 100 + 200 W and 400 W of
+// arithmetic; at half of the clock it takes twice as long, at 50 + 50/8, 200/8 and 400/8 W.
 func TestEffortByHand(t *testing.T) {
 	p := plainPower()
 	w := cost.Work{Times: 1, Seconds: 1e-3, Flops: 0.4e12, Rate: 0.4e15, Type: "bfloat16"}
@@ -39,8 +40,9 @@ func TestEffortByHand(t *testing.T) {
 	near(t, "joules with launches", e.Joules(p, 1), 2*(1e-3*100+9e-4*200+0.4))
 }
 
-// TestWaitingForMemory: 4 GB at 4 TB/s; loads take half of that in clocks, in squares: a fifth of the time follows the clock, so that
-// half of it takes a fifth longer. Bytes take 50 pJ, and 20 more where they pass registers.
+// TestWaitingForMemory: 4 GB at 4 TB/s; loads take half of that in clocks, in squares: a fifth of
+// the time follows the clock, so that half of it takes a fifth longer. Bytes take 50 pJ, and 20
+// more where they pass registers.
 func TestWaitingForMemory(t *testing.T) {
 	p := plainPower()
 	w := cost.Work{Times: 1, Seconds: 1e-3, Bytes: 4e9, Pace: 4e12}
@@ -55,8 +57,8 @@ func TestWaitingForMemory(t *testing.T) {
 	near(t, "joules from the cache", e.Joules(p, 1), 0.1+0.2+0.08)
 }
 
-// TestLinksAndLanes: bytes to others take the energy of their level, the outermost known one beyond; a quarter of a tile that holds
-// data leaves three quarters at a quarter of the energy.
+// TestLinksAndLanes: bytes to others take the energy of their level, the outermost known one
+// beyond; a quarter of a tile that holds data leaves three quarters at a quarter of the energy.
 func TestLinksAndLanes(t *testing.T) {
 	p := plainPower()
 	for level, want := range map[int]float64{0: 10, 1: 30, 2: 30, cost.HostLink: 40} {
@@ -72,8 +74,8 @@ func TestLinksAndLanes(t *testing.T) {
 	near(t, "zeros", e.Core, 4*0.25)
 }
 
-// TestUnderALimit: work that fits runs at the full clock; a limit of what half of the clock draws leads there; the lowest clock may
-// exceed a limit.
+// TestUnderALimit: work that fits runs at the full clock; a limit of what half of the clock draws
+// leads there; the lowest clock may exceed a limit.
 func TestUnderALimit(t *testing.T) {
 	p := plainPower()
 	w := cost.Work{Times: 1, Seconds: 1e-3, Flops: 0.4e12, Rate: 0.4e15, Type: "bfloat16"}
@@ -85,7 +87,8 @@ func TestUnderALimit(t *testing.T) {
 			near(t, "watts", got.Watts(), limit)
 		}
 	}
-	// A lower limit never takes less time, and compute-bound work slows down more than memory-bound work.
+	// A lower limit never takes less time, and compute-bound work slows down more than memory-bound
+	// work.
 	w = cost.Work{Times: 1, Seconds: 1e-3, Bytes: 8e9, Pace: 8e12}
 	stream := w.Effort(p)
 	last := [2]float64{}
@@ -101,8 +104,8 @@ func TestUnderALimit(t *testing.T) {
 	}
 }
 
-// TestAfterRest: of ten passes of 20 ms that take 25 ms once the limit acts, five fit into a window of 0.1 s. Without a window all are
-// slow, within a long one none is.
+// TestAfterRest: of ten passes of 20 ms that take 25 ms once the limit acts, five fit into a window
+// of 0.1 s. Without a window all are slow, within a long one none is.
 func TestAfterRest(t *testing.T) {
 	for window, want := range map[float64]float64{0: 25e-3, 0.1: 22.5e-3, 0.2: 20e-3, 5: 20e-3} {
 		near(t, "mean pass", cost.AfterRest(&hardware.Power{Window: window}, 10, 20e-3, 25e-3), want)

@@ -14,9 +14,9 @@ import (
 	"throughline/plan"
 )
 
-// TestSums: what operators of models of every family cost on a chip with measured kernels and power, and on one with
-// tables of efficiencies: in wide and narrow numbers, at the full clock and a lower one, launched by a framework, and what
-// is said about each.
+// TestSums: what operators of models of every family cost on a chip with measured kernels and
+// power, and on one with tables of efficiencies: in wide and narrow numbers, at the full clock and
+// a lower one, launched by a framework, and what is said about each.
 func TestSums(t *testing.T) {
 	sums := golden.Sums{}
 	kept, tables := builtin.Kept(t), builtin.System(t, "SOW-S1")

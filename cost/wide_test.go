@@ -18,8 +18,9 @@ func wideProduct(rows, inputs, outputs float64) op.Op {
 	return o
 }
 
-// TestWideProducts: at a T operations a second, 1,000 inputs by 100 outputs take 0.2 us for each row, and for each input 2.2 ns on a chip that nothing is known
-// about; on Blackwell 0.65 with one row, 2.7 up to 16, 9.5 from 17 on.
+// TestWideProducts: at a T operations a second, 1,000 inputs by 100 outputs take 0.2 us for each
+// row, and for each input 2.2 ns on a chip that nothing is known about; on Blackwell 0.65 with one
+// row, 2.7 up to 16, 9.5 from 17 on.
 func TestWideProducts(t *testing.T) {
 	s := plainChip()
 	s.Matrix["float32"] = s.Matrix["bfloat16"]
@@ -47,8 +48,8 @@ func TestFewRouted(t *testing.T) {
 	}
 }
 
-// TestPublishedWideProducts: routers of GLM-5 on GB200 with the kernel that widens their inputs, as vllm-project/vllm pull 47973 timed them in float32,
-// within 15% in the middle and 30% each.
+// TestPublishedWideProducts: routers of GLM-5 on GB200 with the kernel that widens their inputs, as
+// vllm-project/vllm pull 47973 timed them in float32, within 15% in the middle and 30% each.
 func TestPublishedWideProducts(t *testing.T) {
 	published := []struct{ rows, us float64 }{{1, 7.52}, {4, 20.2}, {8, 16.7}, {16, 22.3}, {32, 63.2}, {48, 63.4}, {64, 63.3}, {96, 64.1}, {128, 69.3}, {256, 77.8}, {512, 96.8}, {1024, 111}}
 	precision := plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16", AttentionType: "bfloat16", VectorType: "bfloat16"}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFitStep: of a step of 10 s, 4 of which it takes without its prompts, decoding counts twice and prompts three times:
-// 2·4 + 3·6.
+// TestFitStep: of a step of 10 s, 4 of which it takes without its prompts, decoding counts twice
+// and prompts three times: 2·4 + 3·6.
 func TestFitStep(t *testing.T) {
 	f := Fit{Decode: 2, Prefill: 3}
 	alone := func() float64 { return 4 }

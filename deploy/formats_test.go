@@ -15,7 +15,8 @@ import (
 	"throughline/workload"
 )
 
-// TestResolve: the checkpoint as it is where the chip computes it, and what it is multiplied with there.
+// TestResolve: the checkpoint as it is where the chip computes it, and what it is multiplied with
+// there.
 func TestResolve(t *testing.T) {
 	const (
 		block = 1 + 4./(128*128)
@@ -44,7 +45,8 @@ func TestResolve(t *testing.T) {
 		{"gpt-oss-120b", "B200", deploy.Formats{Weights: "bf16"}, half, half, "bf16", "bf16"},
 		{"Kimi-K2.5", "H200", deploy.Formats{Weights: "w4a16"}, half, plan.Product{Weight: 0.5625, Activation: 2, Type: "bfloat16", Stored: "int4"}, "int4_g32 experts, rest bf16 as published", "int4"},
 		{"Llama-3.1-8B", "H200", deploy.Formats{}, half, half, "bf16", "bf16"},
-		// Checkpoints in W4A8 have int4 in the routed experts alone; the rest stays in the 8 bits that it is published in, or gets 8.
+		// Checkpoints in W4A8 have int4 in the routed experts alone; the rest stays in the 8 bits
+		// that it is published in, or gets 8.
 		{"DeepSeek-R1", "H20_141G", deploy.Formats{Weights: "w4a8"}, plan.Product{Weight: block, Activation: 1, Type: "float8"}, plan.Product{Weight: w4, Activation: 1, Type: "float8", Stored: "int4"}, "w4a8 experts, rest fp8_block", "int4"},
 		{"DeepSeek-R1", "Ascend_910C", deploy.Formats{Weights: "w4a8"}, plan.Product{Weight: 1, Activation: 1, Type: "int8"}, plan.Product{Weight: w4, Activation: 1, Type: "int8", Stored: "int4"}, "w4a8 experts, rest w8a8", "int4"},
 		{"Kimi-K2.5", "H200", deploy.Formats{Weights: "w4a8"}, plan.Product{Weight: 1, Activation: 1, Type: "float8"}, plan.Product{Weight: w4, Activation: 1, Type: "float8", Stored: "int4"}, "w4a8 experts, rest w8a8", "int4"},
@@ -80,7 +82,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestResident: what a processor holds of the checkpoint: all of gpt-oss-120b on one, and an eighth of DeepSeek-V3's 671 GB.
+// TestResident: what a processor holds of the checkpoint: all of gpt-oss-120b on one, and an eighth
+// of DeepSeek-V3's 671 GB.
 func TestResident(t *testing.T) {
 	for _, c := range []struct {
 		model string
@@ -88,8 +91,8 @@ func TestResident(t *testing.T) {
 		gib   float64
 	}{
 		{"gpt-oss-120b", plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 1, DP: 1}}}, 60.7},
-		// 673.2 GB over 8 ranks, and on each what is not split: the latent projections of 61 layers (13 M parameters), routers in 16
-		// bits, and embedding and norms as they are cut or not.
+		// 673.2 GB over 8 ranks, and on each what is not split: the latent projections of 61 layers
+		// (13 M parameters), routers in 16 bits, and embedding and norms as they are cut or not.
 		{"DeepSeek-V3", plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 8, CP: 1}, Experts: plan.ExpertSplit{EP: 1, TP: 8, DP: 1}, SharedPerCard: true, SharedReplicas: 1}, Behaviour: plan.Behaviour{Gathered: true}}, 673.2 / 8 * 1e9 / (1 << 30)},
 	} {
 		m, set := builtin.Model(t, c.model)
@@ -115,20 +118,23 @@ func TestResident(t *testing.T) {
 	}
 }
 
-// TestFileBytes: the sizes of published GGUF files, as llama-bench prints them or their pages do, in GiB.
+// TestFileBytes: the sizes of published GGUF files, as llama-bench prints them or their pages do,
+// in GiB.
 func TestFileBytes(t *testing.T) {
 	for _, c := range []struct {
 		model, format string
 		gib           float64
 	}{
-		// LLaMA 3, github.com/XiongjieDai/GPU-Benchmarks-on-LLM-Inference and the table of ggerganov/llama.cpp pull 6745 that it quotes.
+		// LLaMA 3, github.com/XiongjieDai/GPU-Benchmarks-on-LLM-Inference and the table of
+		// ggerganov/llama.cpp pull 6745 that it quotes.
 		{"Llama-3.1-8B", "q4_k_m", 4.58}, {"Llama-3.1-8B", "f16", 14.96},
 		{"Llama-3.1-70B", "q4_k_m", 39.60}, {"Llama-3.1-70B", "q2_k", 24.56}, {"Llama-3.1-70B", "q3_k_s", 28.79}, {"Llama-3.1-70B", "q3_k_m", 31.91},
 		{"Llama-3.1-70B", "q3_k_l", 34.59}, {"Llama-3.1-70B", "iq4_xs", 35.30}, {"Llama-3.1-70B", "q4_k_s", 37.58}, {"Llama-3.1-70B", "q5_k_s", 45.32},
 		{"Llama-3.1-70B", "q5_k_m", 46.52}, {"Llama-3.1-70B", "q6_k", 53.91}, {"Llama-3.1-70B", "q8_0", 69.83},
 		// ggml-org/llama.cpp at b21e4de7, benches/dgx-spark/dgx-spark.md.
 		{"gpt-oss-20b", "mxfp4_moe", 11.27}, {"gpt-oss-120b", "mxfp4_moe", 59.02}, {"Qwen3-30B-A3B", "q8_0", 30.25},
-		// geerlingguy/ai-benchmarks issue 48: Llama-3.2-3B, whose output projection is the embedding.
+		// geerlingguy/ai-benchmarks issue 48: Llama-3.2-3B, whose output projection is the
+		// embedding.
 		{"Llama-3.2-3B", "q4_k_m", 1.87},
 	} {
 		m, _ := builtin.Model(t, c.model)

@@ -14,8 +14,9 @@ import (
 	"throughline/plan"
 )
 
-// TestCacheBytes: of a processor of 100 GiB, of which 1 is reserved, 0.8 are gone besides and 0.7 in groups, with 40 GiB of weights and
-// 3 of working space, a server that is told 0.9 has for its cache what its engine counts so. Choosing next tokens takes 6 GiB.
+// TestCacheBytes: of a processor of 100 GiB, of which 1 is reserved, 0.8 are gone besides and 0.7
+// in groups, with 40 GiB of weights and 3 of working space, a server that is told 0.9 has for its
+// cache what its engine counts so. Choosing next tokens takes 6 GiB.
 func TestCacheBytes(t *testing.T) {
 	const gib = estimate.GiB
 	m := estimate.Memory{Cache: 5 * gib}
@@ -47,8 +48,9 @@ func TestCacheBytes(t *testing.T) {
 	}
 }
 
-// TestOwnShare: SGLang leaves 512 MiB, 1.5 for each token of a step and 2 for each of 512 sequences, 128 for each rank, with
-// replicas of attention 2304 for each; on small GPUs for fewer tokens and sequences. vLLM and TensorRT-LLM take nine tenths.
+// TestOwnShare: SGLang leaves 512 MiB, 1.5 for each token of a step and 2 for each of 512
+// sequences, 128 for each rank, with replicas of attention 2304 for each; on small GPUs for fewer
+// tokens and sequences. vLLM and TensorRT-LLM take nine tenths.
 func TestOwnShare(t *testing.T) {
 	for _, c := range []struct {
 		engine, system string
@@ -83,8 +85,9 @@ func TestOwnShare(t *testing.T) {
 	}
 }
 
-// TestMemoryShare: a server takes what it is told, else what is assumed where that is not the usual, else what its engine takes by
-// itself; servers of separate pools take the usual share. Replicas of a dense model are servers of their own.
+// TestMemoryShare: a server takes what it is told, else what is assumed where that is not the
+// usual, else what its engine takes by itself; servers of separate pools take the usual share.
+// Replicas of a dense model are servers of their own.
 func TestMemoryShare(t *testing.T) {
 	e, err := engine.Find("sglang")
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"throughline/workload"
 )
 
-// TestTogether: the batches in flight of a pipeline wait for each other where steps with prompts are among them.
+// TestTogether: the batches in flight of a pipeline wait for each other where steps with prompts
+// are among them.
 func TestTogether(t *testing.T) {
 	dense, experts := &model.Model{}, &model.Model{Experts: model.Experts{Routed: 8, TopK: 2}}
 	pipe := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 4, PP: 3, TP: 1}, Pipelined: true}}
@@ -41,7 +42,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestUnder: clients share the batches in flight of all pipelines evenly. Five of two pipelines leave at most three of four stages with work.
+// TestUnder: clients share the batches in flight of all pipelines evenly. Five of two pipelines
+// leave at most three of four stages with work.
 func TestUnder(t *testing.T) {
 	pool := deploy.Pool{Count: 1, Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 2, PP: 4, TP: 1}, Pipelined: true}}}
 	for clients, want := range map[int]int{1: 1, 2: 1, 3: 2, 5: 3, 6: 3, 7: 4, 8: 4, 100: 4} {
@@ -55,8 +57,9 @@ func TestUnder(t *testing.T) {
 	}
 }
 
-// TestRing: batches that go round the stages of a pipeline, some steps of which are longer, take nearly as long as if all were
-// as long as the longest of a round, and far longer than each would by itself.
+// TestRing: batches that go round the stages of a pipeline, some steps of which are longer, take
+// nearly as long as if all were as long as the longest of a round, and far longer than each would
+// by itself.
 func TestRing(t *testing.T) {
 	for _, c := range []struct {
 		stages int

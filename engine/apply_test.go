@@ -11,7 +11,8 @@ import (
 	"throughline/plan"
 )
 
-// exchanging is DeepSeek-V3 on as many replicas of attention as it has expert ranks, on chips whose innermost network has a size.
+// exchanging is DeepSeek-V3 on as many replicas of attention as it has expert ranks, on chips whose
+// innermost network has a size.
 func exchanging(ranks, domain int) deploy.Deployment {
 	s := &served{Shape: deepseek, Precision: fp8, Instances: 1, GPUsPerNode: 8, Plan: plan.Plan{
 		Layout: plan.Layout{Attention: plan.Split{DP: ranks, PP: 1, TP: 1}, Experts: plan.ExpertSplit{EP: ranks, TP: 1, DP: 1}, SharedPerCard: true, Pipelined: true},
@@ -22,7 +23,8 @@ func exchanging(ranks, domain int) deploy.Deployment {
 	return *d
 }
 
-// TestGathers: TensorRT-LLM sends tokens to their experts only where NVLink reaches beyond a node; SGLang sends them anywhere.
+// TestGathers: TensorRT-LLM sends tokens to their experts only where NVLink reaches beyond a node;
+// SGLang sends them anywhere.
 func TestGathers(t *testing.T) {
 	for _, c := range []struct {
 		engine        string
@@ -37,8 +39,10 @@ func TestGathers(t *testing.T) {
 	}
 }
 
-// TestOlderExchange: DeepEP's tables of before and after its kernels for throughput sent over several queues, in GB/s, and those for low latency
-// over NVLink, in µs, of which combine over 8 nodes was as long in a run; on a straight line between the nodes of the tables. Within a node, and where tokens are gathered, nothing differs.
+// TestOlderExchange: DeepEP's tables of before and after its kernels for throughput sent over
+// several queues, in GB/s, and those for low latency over NVLink, in µs, of which combine over 8
+// nodes was as long in a run; on a straight line between the nodes of the tables. Within a node,
+// and where tokens are gathered, nothing differs.
 func TestOlderExchange(t *testing.T) {
 	for _, c := range []struct {
 		engine          string
@@ -67,7 +71,8 @@ func TestOlderExchange(t *testing.T) {
 	}
 }
 
-// TestIndexed: which small kernels the indexer of sparse attention has follows from the engine, its version and the maker of the chip.
+// TestIndexed: which small kernels the indexer of sparse attention has follows from the engine, its
+// version and the maker of the chip.
 func TestIndexed(t *testing.T) {
 	for _, c := range []struct {
 		engine, maker string
@@ -87,8 +92,8 @@ func TestIndexed(t *testing.T) {
 	}
 }
 
-// TestToldExchange: servers that are told an exchange send tokens by it, and gather them where that is none, whatever their engine does
-// by itself; those that prefill alone may be told another.
+// TestToldExchange: servers that are told an exchange send tokens by it, and gather them where that
+// is none, whatever their engine does by itself; those that prefill alone may be told another.
 func TestToldExchange(t *testing.T) {
 	for _, c := range []struct {
 		engine, exchange, prefill string
@@ -107,8 +112,8 @@ func TestToldExchange(t *testing.T) {
 	}
 }
 
-// TestChat: vLLM 0.11.0 parses the template of every chat for 11 ms, releases before and behind it do not, nor for gpt-oss; those up to
-// 0.9.1 did for 7.
+// TestChat: vLLM 0.11.0 parses the template of every chat for 11 ms, releases before and behind it
+// do not, nor for gpt-oss; those up to 0.9.1 did for 7.
 func TestChat(t *testing.T) {
 	for _, c := range []struct {
 		version, model string
@@ -144,7 +149,8 @@ func TestWarmed(t *testing.T) {
 	}
 }
 
-// TestUnprepared: a step that SGLang's host does not prepare takes as much longer as 512 tokens took, 2.3 of them in a step.
+// TestUnprepared: a step that SGLang's host does not prepare takes as much longer as 512 tokens
+// took, 2.3 of them in a step.
 func TestUnprepared(t *testing.T) {
 	e := find(t, "sglang")
 	d := exchanging(16, 8)
@@ -160,7 +166,8 @@ func TestUnprepared(t *testing.T) {
 	}
 }
 
-// TestDraftSeconds: the host has every drafted token of a sequence to look at; that of SGLang 0.4 waits besides.
+// TestDraftSeconds: the host has every drafted token of a sequence to look at; that of SGLang 0.4
+// waits besides.
 func TestDraftSeconds(t *testing.T) {
 	was := find(t, "sglang@0.4")
 	for _, e := range append(slices.Clone(engines), was) {
@@ -173,7 +180,8 @@ func TestDraftSeconds(t *testing.T) {
 	}
 }
 
-// TestReadsNarrow: only TensorRT-LLM has kernels of its own for narrow caches, and leaves products of 8 bits to cuBLAS.
+// TestReadsNarrow: only TensorRT-LLM has kernels of its own for narrow caches, and leaves products
+// of 8 bits to cuBLAS.
 func TestReadsNarrow(t *testing.T) {
 	for _, e := range engines {
 		if d := e.Apply(exchanging(8, 8)); d.Precision.ReadsNarrow != (e.Name == "trtllm") || d.Precision.Library != (e.Name == "trtllm") {
@@ -182,9 +190,10 @@ func TestReadsNarrow(t *testing.T) {
 	}
 }
 
-// TestToldProducts: the kernels of products that a server is told to take are those of its engine alone, and those of the tables where
-// it chooses itself. The rate is that of 2048 × 24576 × 7168 in 1632.5 µs. Those that are not tuned for a product take the 110 µs longer
-// that tuning gained in each of 61 layers (28.76 ms in place of 22.05), beyond the 15 to 25 µs that it takes else.
+// TestToldProducts: the kernels of products that a server is told to take are those of its engine
+// alone, and those of the tables where it chooses itself. The rate is that of 2048 × 24576 × 7168
+// in 1632.5 µs. Those that are not tuned for a product take the 110 µs longer that tuning gained in
+// each of 61 layers (28.76 ms in place of 22.05), beyond the 15 to 25 µs that it takes else.
 func TestToldProducts(t *testing.T) {
 	if p := find(t, "sglang").Products["aiter_triton"]; p.N != 2112 || p.K != 7168 || math.Abs(p.Seconds-(28.76e-3-22.05e-3)/61-20e-6) > 5e-6 {
 		t.Errorf("%+v", p)
@@ -203,8 +212,8 @@ func TestToldProducts(t *testing.T) {
 	}
 }
 
-// TestCacheOfBlocks: TensorRT-LLM keeps an FP8 cache beside weights with one scale; beside weights with scales of blocks only on
-// chips with FP4.
+// TestCacheOfBlocks: TensorRT-LLM keeps an FP8 cache beside weights with one scale; beside weights
+// with scales of blocks only on chips with FP4.
 func TestCacheOfBlocks(t *testing.T) {
 	for _, c := range []struct {
 		weight float64
@@ -230,8 +239,9 @@ func TestCacheOfBlocks(t *testing.T) {
 	}
 }
 
-// TestCaptured: SGLang 0.4 captures 160 tokens of all ranks where it gathers them, 256 on chips of more than 96 GiB, and launches the
-// operators of longer steps; where it sends them, and in other versions and engines, all steps are captured.
+// TestCaptured: SGLang 0.4 captures 160 tokens of all ranks where it gathers them, 256 on chips of
+// more than 96 GiB, and launches the operators of longer steps; where it sends them, and in other
+// versions and engines, all steps are captured.
 func TestCaptured(t *testing.T) {
 	split := exchanging(16, 8)
 	split.Pools[0].Plan.Experts = plan.ExpertSplit{EP: 1, TP: 16, DP: 1}
@@ -247,7 +257,8 @@ func TestCaptured(t *testing.T) {
 			t.Errorf("%s, %v: %d tokens are captured, %g s to launch", c.engine, p.Experts, p.Captured, p.Launch)
 		}
 	}
-	// Told 32 of each rank, SGLang means sequences, of three tokens with two drafts; vLLM means tokens.
+	// Told 32 of each rank, SGLang means sequences, of three tokens with two drafts; vLLM means
+	// tokens.
 	split.ServerOptions.Captured, split.Pools[0].Plan.Drafts = 32, 2
 	dp := split.Pools[0].Plan.Attention.DP
 	for name, tokens := range map[string]int{"sglang": 96 * dp, "vllm": 32 * dp} {
@@ -257,8 +268,9 @@ func TestCaptured(t *testing.T) {
 	}
 }
 
-// TestCapturedPrompts: steps with prompts are captured up to 512 tokens of a rank by vLLM, or as many as it is told for all steps;
-// SGLang captures none, whatever it is told of its decode steps. Told of steps with prompts, both do so.
+// TestCapturedPrompts: steps with prompts are captured up to 512 tokens of a rank by vLLM, or as
+// many as it is told for all steps; SGLang captures none, whatever it is told of its decode steps.
+// Told of steps with prompts, both do so.
 func TestCapturedPrompts(t *testing.T) {
 	d := exchanging(1, 8)
 	told := func(all, prompts int) deploy.Deployment {
@@ -283,8 +295,9 @@ func TestCapturedPrompts(t *testing.T) {
 	}
 }
 
-// TestPorts: vLLM on Ascend captures the largest of 1, 2, 4, 8, 16, ... sequences, with their drafts, that a replica may have, up to
-// 512; version 0.20 in pieces. On other chips it captures all.
+// TestPorts: vLLM on Ascend captures the largest of 1, 2, 4, 8, 16, ... sequences, with their
+// drafts, that a replica may have, up to 512; version 0.20 in pieces. On other chips it captures
+// all.
 func TestPorts(t *testing.T) {
 	on := func(maker string, dp, drafts int) deploy.Deployment {
 		d := exchanging(dp, 768)
@@ -317,8 +330,8 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// TestPortSequences: a server on Ascend may run as many sequences more than its batch as it takes to have a graph of that; elsewhere
-// and beyond the largest graph it is told its batch.
+// TestPortSequences: a server on Ascend may run as many sequences more than its batch as it takes
+// to have a graph of that; elsewhere and beyond the largest graph it is told its batch.
 func TestPortSequences(t *testing.T) {
 	for _, c := range []struct {
 		maker               string
@@ -335,8 +348,9 @@ func TestPortSequences(t *testing.T) {
 	}
 }
 
-// TestStaged: which all-reduces of vLLM go through a buffer follows from the generation of the chip and the ranks; models with hyper-connections
-// are not compiled, and nothing is fused with theirs. SGLang has no such buffer, and vLLM 0.9 had none.
+// TestStaged: which all-reduces of vLLM go through a buffer follows from the generation of the chip
+// and the ranks; models with hyper-connections are not compiled, and nothing is fused with theirs.
+// SGLang has no such buffer, and vLLM 0.9 had none.
 func TestStaged(t *testing.T) {
 	const mib = 1 << 20
 	for _, c := range []struct {
@@ -359,8 +373,9 @@ func TestStaged(t *testing.T) {
 	}
 }
 
-// TestAllReduceByEngine: SGLang's kernel takes longer than the measured one of TensorRT-LLM, on the chips of NVIDIA that it was compared on, and
-// so does vLLM's own in a model with hyper-connections, which it does not compile.
+// TestAllReduceByEngine: SGLang's kernel takes longer than the measured one of TensorRT-LLM, on the
+// chips of NVIDIA that it was compared on, and so does vLLM's own in a model with
+// hyper-connections, which it does not compile.
 func TestAllReduceByEngine(t *testing.T) {
 	for _, c := range []struct {
 		engine, maker string

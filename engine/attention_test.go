@@ -13,8 +13,8 @@ import (
 	"throughline/model"
 )
 
-// TestAttentionData: defaults are backends that run such attention there, generations are those of built-in chips, and no
-// backend is without a kind of attention.
+// TestAttentionData: defaults are backends that run such attention there, generations are those of
+// built-in chips, and no backend is without a kind of attention.
 func TestAttentionData(t *testing.T) {
 	known := []string{anyChip}
 	for _, name := range hardware.Catalogue.Names() {
@@ -79,7 +79,8 @@ func attending(t *testing.T, chip string, latent bool, told deploy.ServerOptions
 	return d
 }
 
-// TestAttentionNames: the engine's own names in any case of letters, and those that all engines share, by the kind of attention.
+// TestAttentionNames: the engine's own names in any case of letters, and those that all engines
+// share, by the kind of attention.
 func TestAttentionNames(t *testing.T) {
 	for _, c := range []struct {
 		engine, name string
@@ -96,8 +97,8 @@ func TestAttentionNames(t *testing.T) {
 	}
 }
 
-// TestAsks: what a server is told is asked for, by default what the engine takes where it was measured besides; telling it what it takes
-// anyway changes nothing.
+// TestAsks: what a server is told is asked for, by default what the engine takes where it was
+// measured besides; telling it what it takes anyway changes nothing.
 func TestAsks(t *testing.T) {
 	for _, c := range []struct {
 		engine, chip    string
@@ -140,7 +141,8 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// TestRefusesAttention: backends that an engine does not have, or not for such attention, or not on the chip.
+// TestRefusesAttention: backends that an engine does not have, or not for such attention, or not on
+// the chip.
 func TestRefusesAttention(t *testing.T) {
 	for _, c := range []struct {
 		engine, chip string
@@ -230,8 +232,8 @@ func attentionDefaults() string {
 	return b.String()
 }
 
-// TestSectionsOfConfig: the keys of a section of a configuration stand together, since a second one of the same name takes the place of the
-// first when it is read.
+// TestSectionsOfConfig: the keys of a section of a configuration stand together, since a second one
+// of the same name takes the place of the first when it is read.
 func TestSectionsOfConfig(t *testing.T) {
 	for _, e := range engines {
 		closed := map[string]bool{}
@@ -249,8 +251,9 @@ func TestSectionsOfConfig(t *testing.T) {
 	}
 }
 
-// TestGenerationOfCopies: a copy of a chip's file under another name, or with other numbers, has the backends of that chip. A file that
-// does not say its generation has that of the built-in chip of its name, or of the one with the same peaks that its kernels are of.
+// TestGenerationOfCopies: a copy of a chip's file under another name, or with other numbers, has
+// the backends of that chip. A file that does not say its generation has that of the built-in chip
+// of its name, or of the one with the same peaks that its kernels are of.
 func TestGenerationOfCopies(t *testing.T) {
 	says := regexp.MustCompile(`"generation": "[^"]*",`)
 	for name, want := range map[string]string{"H200": "Hopper", "B200": "Blackwell", "MI300X": "CDNA 3", "Ascend_910B": "Ascend", "TPU_v5p": "TPU v5"} {

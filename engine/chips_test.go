@@ -34,7 +34,8 @@ func servedOn(t *testing.T, e *Engine, chip *hardware.System, weights string) (*
 // chipCells are the words of the table for what becomes of weights.
 var chipCells = map[treatment]string{native: "native", converted: "16 bits", notRun: "no"}
 
-// chipTable is what engines do with weights on every chip: what its matrix units multiply, and by engine.
+// chipTable is what engines do with weights on every chip: what its matrix units multiply, and by
+// engine.
 func chipTable() string {
 	var b strings.Builder
 	b.WriteString("| chips | generation | multiplies | engine |")
@@ -128,7 +129,8 @@ func saidOfChips(t *testing.T) map[[3]string]string {
 	return out
 }
 
-// checkWeights asks an engine for weights on a chip, and compares what it does with what the table says. It reports whether it could ask.
+// checkWeights asks an engine for weights on a chip, and compares what it does with what the table
+// says. It reports whether it could ask.
 func checkWeights(t *testing.T, said map[[3]string]string, e *Engine, chip *hardware.System, w *weightKind) bool {
 	t.Helper()
 	want := said[[3]string{chip.Name, e.Name, w.title}]
@@ -162,8 +164,9 @@ func checkWeights(t *testing.T, said map[[3]string]string, e *Engine, chip *hard
 	return true
 }
 
-// TestChipsFormatsEngines goes over all chips, weights and engines: what the table of docs/engines.md says is what happens. Weights that
-// do not run are refused with what comes nearest, those that are converted are said to be, and no others. Nothing is refused on chips of
+// TestChipsFormatsEngines goes over all chips, weights and engines: what the table of
+// docs/engines.md says is what happens. Weights that do not run are refused with what comes
+// nearest, those that are converted are said to be, and no others. Nothing is refused on chips of
 // paper.
 func TestChipsFormatsEngines(t *testing.T) {
 	said, asked := saidOfChips(t), 0
@@ -192,7 +195,8 @@ func TestChipsFormatsEngines(t *testing.T) {
 	}
 }
 
-// TestNativeWeights: what an engine multiplies as it is on a generation, every chip of it can multiply.
+// TestNativeWeights: what an engine multiplies as it is on a generation, every chip of it can
+// multiply.
 func TestNativeWeights(t *testing.T) {
 	needs := map[string][]string{
 		"fp4": {"nvfp4"}, "mxfp4": {"mxfp4"}, "fp8": {"fp8"}, "fp8_block": {"fp8"}, "int8": {"int8"}, "bf16": {"bf16"}, "w4a8": {"fp8", "int8"}, "gguf": {"int8"},
@@ -259,8 +263,8 @@ func TestKnownCapabilities(t *testing.T) {
 	}
 }
 
-// TestUnknownChips: of a file without generation and maker nothing is refused, and one that only says its maker runs where engines run on
-// some chip of it.
+// TestUnknownChips: of a file without generation and maker nothing is refused, and one that only
+// says its maker runs where engines run on some chip of it.
 func TestUnknownChips(t *testing.T) {
 	for _, c := range []struct {
 		maker   string

@@ -175,8 +175,9 @@ func told(e *Engine) (out deploy.ServerOptions) {
 	return out
 }
 
-// Every option and key that is emitted exists in the version that the data names, given once, whether the engine takes
-// the deployment or not. Every option of the tables is emitted for some deployment that it does take.
+// Every option and key that is emitted exists in the version that the data names, given once,
+// whether the engine takes the deployment or not. Every option of the tables is emitted for some
+// deployment that it does take.
 func TestOptionsExist(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("one deployment after another")
@@ -236,8 +237,8 @@ func TestOptionsExist(t *testing.T) {
 	}
 }
 
-// One command serves every node: a shell makes of it what each of them needs. Only nodes behind the first are headless and
-// say where their replicas start.
+// One command serves every node: a shell makes of it what each of them needs. Only nodes behind the
+// first are headless and say where their replicas start.
 func TestNodes(t *testing.T) {
 	d := &served{
 		Model: "m", Shape: deepseek, Precision: fp8, GPUsPerNode: 8,
@@ -301,7 +302,8 @@ func value(command, option string) string {
 	return strings.TrimSuffix(line, " \\")
 }
 
-// Engines count sequences and ranks in their own ways: here 4 replicas of tp 2 with 3·2 sequences each.
+// Engines count sequences and ranks in their own ways: here 4 replicas of tp 2 with 3·2 sequences
+// each.
 func TestMeaningOfLimits(t *testing.T) {
 	d := &served{
 		Model: "m", Shape: deepseek, Precision: fp8, GPUsPerNode: 8,
@@ -652,8 +654,9 @@ func TestMakers(t *testing.T) {
 	}
 }
 
-// TestPadded: graphs of vLLM have 1, 2, 4, multiples of 8 up to 256 and of 16 up to 512 tokens (vllm/config/vllm.py,
-// _set_cudagraph_sizes); longer steps run as they are, and so do those of engines that capture by sequences.
+// TestPadded: graphs of vLLM have 1, 2, 4, multiples of 8 up to 256 and of 16 up to 512 tokens
+// (vllm/config/vllm.py, _set_cudagraph_sizes); longer steps run as they are, and so do those of
+// engines that capture by sequences.
 func TestPadded(t *testing.T) {
 	vllm, err := Find("vllm")
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"throughline/plan"
 )
 
-// callsOf is the calls of all layers of a model with a prompt of 1,024 tokens on two ranks of an H200.
+// callsOf is the calls of all layers of a model with a prompt of 1,024 tokens on two ranks of an
+// H200.
 func callsOf(t *testing.T, name, shape, weights string) float64 {
 	t.Helper()
 	m, set := builtin.Model(t, shape)
@@ -36,10 +37,12 @@ func callsOf(t *testing.T, name, shape, weights string) float64 {
 	return list.Launched(p.Launches)
 }
 
-// TestCalls: of a layer of Llama a host calls norm, qkv, positions, cache, attention, projection, all-reduce, norm, gate and up,
-// activation, down and all-reduce, 12; TensorRT-LLM has the all-reduces in the norms, positions and cache in attention, 8. Qwen3-MoE
-// has norms of queries and of keys in place of a dense block, and of experts the router, the choice, the sorting, quantisation before
-// two products, these, the activation and the sum; blocks are quantised before projections unless a norm does so.
+// TestCalls: of a layer of Llama a host calls norm, qkv, positions, cache, attention, projection,
+// all-reduce, norm, gate and up, activation, down and all-reduce, 12; TensorRT-LLM has the
+// all-reduces in the norms, positions and cache in attention, 8. Qwen3-MoE has norms of queries and
+// of keys in place of a dense block, and of experts the router, the choice, the sorting,
+// quantisation before two products, these, the activation and the sum; blocks are quantised before
+// projections unless a norm does so.
 func TestCalls(t *testing.T) {
 	for _, c := range []struct {
 		engine, model, weights string
@@ -58,8 +61,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestShared: SGLang has the shared expert of DeepSeek-V3 among the routed ones unless these lie on several ranks, on AMD's chips even then; that of
-// others is apart. vLLM has none among them.
+// TestShared: SGLang has the shared expert of DeepSeek-V3 among the routed ones unless these lie on
+// several ranks, on AMD's chips even then; that of others is apart. vLLM has none among them.
 func TestShared(t *testing.T) {
 	for _, c := range []struct {
 		engine, model, system string
@@ -86,8 +89,8 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestRefusedPrompts: TensorRT-LLM refuses prompts beyond its step unless it cuts them, which launches say
-// beside how long requests may be.
+// TestRefusedPrompts: TensorRT-LLM refuses prompts beyond its step unless it cuts them, which
+// launches say beside how long requests may be.
 func TestRefusedPrompts(t *testing.T) {
 	for _, cut := range []int{0, 1} {
 		d := exchanging(1, 8)

@@ -33,7 +33,8 @@ func desk(t *testing.T, formats deploy.Formats, split plan.Split, change func(*d
 	return e, e.Apply(d)
 }
 
-// TestLlamaLaunch: what llama-server is started with, and that the version has every option, each of which some deployment gets.
+// TestLlamaLaunch: what llama-server is started with, and that the version has every option, each
+// of which some deployment gets.
 func TestLlamaLaunch(t *testing.T) {
 	q4 := deploy.Formats{Weights: "q4_k_m"}
 	seen := map[string]bool{}
@@ -74,7 +75,8 @@ func TestLlamaLaunch(t *testing.T) {
 	}
 }
 
-// TestDesk: the kernels, the embedding and the host are the engine's, where it is assumed; what it cannot do is refused.
+// TestDesk: the kernels, the embedding and the host are the engine's, where it is assumed; what it
+// cannot do is refused.
 func TestDesk(t *testing.T) {
 	q4 := deploy.Formats{Weights: "q4_k_m"}
 	e, d := desk(t, q4, plan.Split{DP: 1, PP: 1, TP: 1}, func(d *deploy.Deployment) { d.Offload.Weights = 0.25 })

@@ -9,7 +9,8 @@ import (
 	"throughline/deploy"
 )
 
-// TestAliases: engines have names of their own for a setting, one of which may count all ranks together.
+// TestAliases: engines have names of their own for a setting, one of which may count all ranks
+// together.
 func TestAliases(t *testing.T) {
 	if got := Aliases("max-running-requests"); !slices.Equal(got, []string{"max-num-seqs", "max_batch_size", "parallel"}) {
 		t.Error(got)
@@ -21,8 +22,8 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// TestToldIsLaunched: what servers are told is in what starts them; an engine that has no such option does not run it, and the generic
-// one does as it is told.
+// TestToldIsLaunched: what servers are told is in what starts them; an engine that has no such
+// option does not run it, and the generic one does as it is told.
 func TestToldIsLaunched(t *testing.T) {
 	for _, c := range []struct {
 		told     deploy.ServerOptions
@@ -56,7 +57,8 @@ func TestToldIsLaunched(t *testing.T) {
 	}
 }
 
-// TestReplicasDoNotWait: with data-parallel attention TensorRT-LLM does not let prompts wait for others to fill a step.
+// TestReplicasDoNotWait: with data-parallel attention TensorRT-LLM does not let prompts wait for
+// others to fill a step.
 func TestReplicasDoNotWait(t *testing.T) {
 	for replicas, want := range map[int]int{1: 20, 8: 0} {
 		d := exchanging(replicas, 8)
@@ -69,7 +71,8 @@ func TestReplicasDoNotWait(t *testing.T) {
 	}
 }
 
-// TestDefaultStepTokens: SGLang divides its chunks among its data-parallel ranks, also where it is told nothing; others give each rank all.
+// TestDefaultStepTokens: SGLang divides its chunks among its data-parallel ranks, also where it is
+// told nothing; others give each rank all.
 func TestDefaultStepTokens(t *testing.T) {
 	for name, want := range map[string][2]int{"sglang": {8192, 1024}, "sglang@0.4.8": {8192, 1024}, "vllm": {8192, 8192}, "trtllm": {8192, 8192}} {
 		e := find(t, name)
@@ -79,8 +82,8 @@ func TestDefaultStepTokens(t *testing.T) {
 	}
 }
 
-// TestEveryOptionIsLaunched: each engine starts with every option that it has for a setting, under its own name, with the value that a
-// rank is told; for all ranks together where it counts so.
+// TestEveryOptionIsLaunched: each engine starts with every option that it has for a setting, under
+// its own name, with the value that a rank is told; for all ranks together where it counts so.
 func TestEveryOptionIsLaunched(t *testing.T) {
 	const amount = 48
 	for i := range RunOptions {
@@ -124,8 +127,8 @@ func TestEveryOptionIsLaunched(t *testing.T) {
 	}
 }
 
-// TestStepsHoldTheirSequences: where prompts share steps with decodes, no more sequences run than a step that is told its tokens holds,
-// each with its draft. SGLang's limit is one of prompts alone.
+// TestStepsHoldTheirSequences: where prompts share steps with decodes, no more sequences run than a
+// step that is told its tokens holds, each with its draft. SGLang's limit is one of prompts alone.
 func TestStepsHoldTheirSequences(t *testing.T) {
 	for name, want := range map[string]int{"vllm": 32, "trtllm": 32, "sglang": 48 / 8} { // 48 of a server of SGLang with drafts
 		d := exchanging(8, 8)
@@ -140,7 +143,8 @@ func TestStepsHoldTheirSequences(t *testing.T) {
 	}
 }
 
-// TestChunkedPrefill: TensorRT-LLM waits until a step has room for a complete prompt unless it is told to cut them.
+// TestChunkedPrefill: TensorRT-LLM waits until a step has room for a complete prompt unless it is
+// told to cut them.
 func TestChunkedPrefill(t *testing.T) {
 	for engine, untold := range map[string]deploy.Policy{"trtllm": deploy.Prompts, "sglang": deploy.First} {
 		s := find(t, engine).Scheduling.Scheduling

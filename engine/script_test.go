@@ -19,8 +19,9 @@ import (
 	"throughline/plan"
 )
 
-// standIn takes the place of every program that scripts call: it says how it was called and with which variables, and runs until
-// it is stopped. Asked as curl, it succeeds when a server has said that it listens on the port.
+// standIn takes the place of every program that scripts call: it says how it was called and with
+// which variables, and runs until it is stopped. Asked as curl, it succeeds when a server has said
+// that it listens on the port.
 const standIn = `#!/usr/bin/env bash
 name=$(basename "$0")
 if [ "$name" = curl ]; then
@@ -118,8 +119,8 @@ func twoPools() *deploy.Deployment {
 	}
 }
 
-// A script starts every rank of every server with its processors and ports, waits for all of them, starts the router, and when it is
-// stopped stops them all.
+// A script starts every rank of every server with its processors and ports, waits for all of them,
+// starts the router, and when it is stopped stops them all.
 func TestScriptStarts(t *testing.T) {
 	for _, e := range All() {
 		t.Run(e.Name, func(t *testing.T) {
@@ -231,8 +232,8 @@ func TestScriptFails(t *testing.T) {
 	}
 }
 
-// Scripts are shell, no line of them is longer than a terminal is wide but for addresses, and every option of a server or router is
-// one that its version has.
+// Scripts are shell, no line of them is longer than a terminal is wide but for addresses, and every
+// option of a server or router is one that its version has.
 func TestScripts(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("one script after another")
@@ -272,7 +273,8 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// checkShell reads scripts as bash does and, where there is one, as a linter does: each as the file that it will be.
+// checkShell reads scripts as bash does and, where there is one, as a linter does: each as the file
+// that it will be.
 func checkShell(t *testing.T, scripts []string) {
 	t.Helper()
 	folder, files := t.TempDir(), []string{}

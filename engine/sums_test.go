@@ -8,7 +8,8 @@ import (
 	"throughline/internal/test/questions"
 )
 
-// TestSums: how engines run drawn deployments, how each of their servers is started, and why other engines refuse them.
+// TestSums: how engines run drawn deployments, how each of their servers is started, and why other
+// engines refuse them.
 func TestSums(t *testing.T) {
 	sums := golden.Sums{}
 	for _, s := range questions.Deployments(t, 400, 34) {

@@ -31,7 +31,8 @@ func changed(t *testing.T, old, text string) (*Engine, error) {
 	return e, err
 }
 
-// TestPatchedFact: any fact of scheduling can differ in a version, and in those that differ from it, by one key of its patch.
+// TestPatchedFact: any fact of scheduling can differ in a version, and in those that differ from
+// it, by one key of its patch.
 func TestPatchedFact(t *testing.T) {
 	e, err := changed(t, `"captured_tokens": 160,`, `"captured_tokens": 160, "first_seconds": 7, "memory": {"taken_gib": 3},`)
 	if err != nil {
@@ -64,7 +65,8 @@ func TestPatchProblems(t *testing.T) {
 	}
 }
 
-// TestNoEngineNoBehaviour: where no engine is assumed a plan is as no engine in particular runs it, whatever ran it before.
+// TestNoEngineNoBehaviour: where no engine is assumed a plan is as no engine in particular runs it,
+// whatever ran it before.
 func TestNoEngineNoBehaviour(t *testing.T) {
 	d := exchanging(16, 8)
 	d.Assume = &assume.Assumptions{}
@@ -96,7 +98,8 @@ func TestVersionsAtOnce(t *testing.T) {
 	}
 }
 
-// TestSmallChips: a vLLM server on an A100 or a chip below 70 GiB runs 256 sequences and 2048 tokens a step unless it is told others.
+// TestSmallChips: a vLLM server on an A100 or a chip below 70 GiB runs 256 sequences and 2048
+// tokens a step unless it is told others.
 func TestSmallChips(t *testing.T) {
 	e, err := Find("vllm")
 	if err != nil {
@@ -113,7 +116,8 @@ func TestSmallChips(t *testing.T) {
 	}
 }
 
-// TestNearest: a version has the facts of the first known one that is not before it, which a note says.
+// TestNearest: a version has the facts of the first known one that is not before it, which a note
+// says.
 func TestNearest(t *testing.T) {
 	for name, want := range map[string]string{
 		"vllm@0.5.4": "0.5", "vllm@0.6": "0.9.1", "vllm@0.9.2": "0.9", "vllm@0.10.2": "0.10", "vllm@v0.11.0": "0.11.0", "vllm@0.11.2": "0.12", "vllm@0.13": "0.13", "vllm@0.14.0rc3": "0.16", "vllm@0.18": "0.20", "vllm@0.25.1": "",
@@ -137,7 +141,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestDefaultProducts: SGLang 0.5.6 to 0.5.9 takes the Triton kernels of AITER on both chips of CDNA 3, whatever the day of a run.
+// TestDefaultProducts: SGLang 0.5.6 to 0.5.9 takes the Triton kernels of AITER on both chips of
+// CDNA 3, whatever the day of a run.
 func TestDefaultProducts(t *testing.T) {
 	for name, want := range map[string]float64{"sglang@0.5.4": 0, "sglang@0.5.6": 2112, "sglang@0.5.9": 2112, "sglang@0.5.10": 0, "sglang": 0} {
 		for _, chip := range []string{"MI300X", "MI325X", "MI355X"} {
@@ -154,7 +159,8 @@ func TestDefaultProducts(t *testing.T) {
 	}
 }
 
-// TestPaddedExperts: vLLM 0.11.1 to 0.12 multiplies tiles of 128 rows in FP8 of blocks on Hopper and Blackwell, over fewer than 8 ranks.
+// TestPaddedExperts: vLLM 0.11.1 to 0.12 multiplies tiles of 128 rows in FP8 of blocks on Hopper
+// and Blackwell, over fewer than 8 ranks.
 func TestPaddedExperts(t *testing.T) {
 	for _, c := range []struct {
 		engine, chip, weights string
@@ -178,7 +184,8 @@ func TestPaddedExperts(t *testing.T) {
 	}
 }
 
-// TestLogits: what choosing next tokens takes per logit: FlashInfer's sampler in the images of vLLM 0.11.0, sorting elsewhere before 0.17.
+// TestLogits: what choosing next tokens takes per logit: FlashInfer's sampler in the images of vLLM
+// 0.11.0, sorting elsewhere before 0.17.
 func TestLogits(t *testing.T) {
 	for name, want := range map[[2]string]float64{{"vllm@0.11.0", "H100_SXM"}: 14, {"vllm@0.11.0", "MI300X"}: 41, {"vllm@0.11.1", "H100_SXM"}: 41, {"vllm", "H100_SXM"}: 8} {
 		d := exchanging(1, 8)

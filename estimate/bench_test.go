@@ -27,8 +27,8 @@ func problem(t testing.TB, modelName, systemName string) *estimate.Problem {
 	}
 }
 
-// randomPlans are valid plans of an expert model on 256 processors, with all kinds of parallelism among them. Pipelined,
-// the experts are spread over the processors of a stage.
+// randomPlans are valid plans of an expert model on 256 processors, with all kinds of parallelism
+// among them. Pipelined, the experts are spread over the processors of a stage.
 func randomPlans(t testing.TB, m *model.Model, n int, pipelined bool) []plan.Plan {
 	t.Helper()
 	const procs = 256
@@ -68,8 +68,8 @@ func randomPlans(t testing.TB, m *model.Model, n int, pipelined bool) []plan.Pla
 	return out
 }
 
-// cases are DeepSeek-V3 at the precision of the reference sample on the system of that sample, and as it is served on
-// others, under either preset.
+// cases are DeepSeek-V3 at the precision of the reference sample on the system of that sample, and
+// as it is served on others, under either preset.
 var cases = []struct {
 	name, system string
 	assume       *assume.Assumptions
@@ -106,7 +106,8 @@ func evaluation(t testing.TB, i, plans int) (*estimate.Evaluator, []plan.Plan) {
 	return e, randomPlans(t, p.Model, plans, p.Assume.Pipelined)
 }
 
-// BenchmarkEvaluate is one full evaluation: lowering, pricing, sums and memory, all that a column of the results needs.
+// BenchmarkEvaluate is one full evaluation: lowering, pricing, sums and memory, all that a column
+// of the results needs.
 func BenchmarkEvaluate(b *testing.B) {
 	for i, c := range cases {
 		b.Run(c.name, func(b *testing.B) {

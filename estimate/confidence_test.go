@@ -13,8 +13,9 @@ import (
 	"throughline/plan"
 )
 
-// TestConfidence: without calibrated kernels a decode step of one sequence, nearly all of it products, is off by nearly their
-// error on a roofline; with kernels, by half of theirs, as the other half cancels.
+// TestConfidence: without calibrated kernels a decode step of one sequence, nearly all of it
+// products, is off by nearly their error on a roofline; with kernels, by half of theirs, as the
+// other half cancels.
 func TestConfidence(t *testing.T) {
 	p := problem(t, "llama_3_8b", "H200")
 	p.System.Kernels, p.Assume = nil, &assume.Physical
@@ -31,7 +32,8 @@ func TestConfidence(t *testing.T) {
 	if plain.Level != cost.Estimated || plain.Kernels < 0.24 || plain.Kernels > 0.26 || plain.Band < 0.97*math.Expm1(plain.Kernels) { // to the nearest rung
 		t.Errorf("on a roofline: %+v, want estimated and kernels off by a little less than 0.26", plain)
 	}
-	// Products by a calibrated kernel with an error of 8%, between the shapes of a fit: they are more than nine tenths of the step.
+	// Products by a calibrated kernel with an error of 8%, between the shapes of a fit: they are
+	// more than nine tenths of the step.
 	within := kernel.Surface{Axes: [][]float64{{1, 1 << 20}, {1, 1 << 20}, {1, 1 << 20}}, Slowdown: []float64{1, 1, 1, 1, 1, 1, 1, 1}}
 	p.System.Kernels = &kernel.Set{
 		System: p.System.Name,
@@ -107,8 +109,9 @@ func TestNoBand(t *testing.T) {
 	}
 }
 
-// TestBand: kernels off by 0.06 and loads that differ by 0.08 are off by 0.1 together, 10.5%, of which the nearest rung is
-// 10^(-20/20), 10%; squares of further causes add up: 0.06, 0.08 and 0.24 make 0.26.
+// TestBand: kernels off by 0.06 and loads that differ by 0.08 are off by 0.1 together, 10.5%, of
+// which the nearest rung is 10^(-20/20), 10%; squares of further causes add up: 0.06, 0.08 and 0.24
+// make 0.26.
 func TestBand(t *testing.T) {
 	w := estimate.Width{estimate.Loads: 0.08, estimate.Pairs: 0.06, estimate.Unseen: 0.24, estimate.Drafts: 0.15}
 	for _, c := range []struct {
@@ -147,8 +150,8 @@ func TestBand(t *testing.T) {
 	}
 }
 
-// TestGiven: each fact that is told takes its causes away and widens nothing; a measured run leaves what two loads differ by, √2
-// of what one does.
+// TestGiven: each fact that is told takes its causes away and widens nothing; a measured run leaves
+// what two loads differ by, √2 of what one does.
 func TestGiven(t *testing.T) {
 	var all estimate.Causes
 	for c := range all {

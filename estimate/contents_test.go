@@ -19,7 +19,8 @@ func near(t *rapid.T, what string, got, want float64) {
 	}
 }
 
-// TestContents: the operators of a step add up to it and run within it; whatever runs has a name, also where it adds nothing.
+// TestContents: the operators of a step add up to it and run within it; whatever runs has a name,
+// also where it adds nothing.
 func TestContents(t *testing.T) {
 	seen := map[schedule.Part]int{}
 	check := func(t *rapid.T) {
@@ -73,7 +74,8 @@ func TestContents(t *testing.T) {
 	t.Errorf("not all parts of steps were drawn: %v", seen)
 }
 
-// TestTimesOfMixtures: also what a step of prompts and decoding sequences consists of adds up to it.
+// TestTimesOfMixtures: also what a step of prompts and decoding sequences consists of adds up to
+// it.
 func TestTimesOfMixtures(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		e, p, pl := drawnMixture(t)

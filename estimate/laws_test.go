@@ -45,7 +45,8 @@ func drawnPlan(t *rapid.T, steps bool) (*search.Problem, plan.Plan) {
 	return p, pl
 }
 
-// checkUntil checks a property until nothing is missing among its cases: what one plan in a hundred has may not be in the first.
+// checkUntil checks a property until nothing is missing among its cases: what one plan in a hundred
+// has may not be in the first.
 func checkUntil[T any](t *testing.T, missing func() []T, property func(*rapid.T)) {
 	t.Helper()
 	for range 30 {
@@ -68,7 +69,8 @@ func equal(t *rapid.T, what string, got, want float64) {
 	}
 }
 
-// TestTimeNeverFallsWithTheBatch, nor does the rate: where no efficiency depends on the size of the work.
+// TestTimeNeverFallsWithTheBatch, nor does the rate: where no efficiency depends on the size of the
+// work.
 func TestTimeNeverFallsWithTheBatch(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		p, pl := drawnPlan(t, false)
@@ -244,7 +246,8 @@ func TestTotalsAgree(t *testing.T) {
 	})
 }
 
-// TestExposedTransfer: of the transfer of the cache at most all is exposed, at least the last layer.
+// TestExposedTransfer: of the transfer of the cache at most all is exposed, at least the last
+// layer.
 func TestExposedTransfer(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		p := draw.Problem(t, op.Prefill, 8, true)

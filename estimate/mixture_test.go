@@ -23,7 +23,8 @@ func stepTime(e *estimate.Evaluator, p *plan.Plan, groups ...op.Group) float64 {
 	return e.Step(p, &s).Step
 }
 
-// drawnGroup is some sequences of a phase. Those that decode have as many new tokens as a plan verifies.
+// drawnGroup is some sequences of a phase. Those that decode have as many new tokens as a plan
+// verifies.
 func drawnGroup(t *rapid.T, phase op.Phase, drafts int) op.Group {
 	g := op.Group{Phase: phase, Sequences: float64(rapid.IntRange(1, 100).Draw(t, "sequences")), New: float64(1 + drafts)}
 	if phase == op.Prefill {
@@ -33,7 +34,8 @@ func drawnGroup(t *rapid.T, phase op.Phase, drafts int) op.Group {
 	return g
 }
 
-// drawnMixture is an evaluator with a plan for both phases, on a system where no efficiency depends on the size of the work.
+// drawnMixture is an evaluator with a plan for both phases, on a system where no efficiency depends
+// on the size of the work.
 func drawnMixture(t *rapid.T) (*estimate.Evaluator, *search.Problem, plan.Plan) {
 	p := draw.Problem(t, draw.Phase(t), rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "procs"), false)
 	e, err := estimate.NewEvaluator(&p.Problem)
@@ -69,8 +71,8 @@ func TestStepsOfAPlan(t *testing.T) {
 	})
 }
 
-// TestMixturesShare: a step of prompts and decoding sequences takes at least as long as either alone, and at most as long as
-// both one after the other: they share the weights.
+// TestMixturesShare: a step of prompts and decoding sequences takes at least as long as either
+// alone, and at most as long as both one after the other: they share the weights.
 func TestMixturesShare(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		e, _, pl := drawnMixture(t)
@@ -106,8 +108,9 @@ func TestMixturesGrow(t *testing.T) {
 	})
 }
 
-// TestMixedStepByHand: the model of totals_test.go, one stage. Two sequences decode at a context of 12 beside a prompt of 10
-// tokens: 12 tokens, and 2·12 + 10 entries of keys and values: 88 + 92·12 + 4·34 = 1328 s a layer.
+// TestMixedStepByHand: the model of totals_test.go, one stage. Two sequences decode at a context of
+// 12 beside a prompt of 10 tokens: 12 tokens, and 2·12 + 10 entries of keys and values: 88 + 92·12
+// + 4·34 = 1328 s a layer.
 func TestMixedStepByHand(t *testing.T) {
 	for _, phase := range []op.Phase{op.Decode, op.Prefill} {
 		e, err := estimate.NewEvaluator(tiny(phase))
@@ -122,7 +125,8 @@ func TestMixedStepByHand(t *testing.T) {
 	}
 }
 
-// TestCoefficientsOfAttention: in a mixture the memory of each phase has its own efficiency in attention.
+// TestCoefficientsOfAttention: in a mixture the memory of each phase has its own efficiency in
+// attention.
 func TestCoefficientsOfAttention(t *testing.T) {
 	p := tiny(op.Decode)
 	p.System.Memory.Attention = hardware.PhaseFactor{Decode: 0.5, Prefill: 0.25}

@@ -9,8 +9,9 @@ import (
 	"throughline/plan"
 )
 
-// TestOffload: GPT-3 at one byte on 8 ranks holds 96 layers of 12·12288² weights / 8 and a little: with a quarter of
-// them behind a link of 64 GB/s a decode step waits for the link, which is far slower than the memory.
+// TestOffload: GPT-3 at one byte on 8 ranks holds 96 layers of 12·12288² weights / 8 and a little:
+// with a quarter of them behind a link of 64 GB/s a decode step waits for the link, which is far
+// slower than the memory.
 func TestOffload(t *testing.T) {
 	p := problem(t, "gpt_3_175b", "H100_SXM")
 	p.Assume = &assume.Physical
@@ -41,19 +42,22 @@ func TestOffload(t *testing.T) {
 	}
 	whole, part := evaluate(estimate.Offload{}), evaluate(estimate.Offload{Weights: 0.25, Cache: 0.5})
 
-	// Layers 96·12·12288²/8 = 21.743 GB; embedding and output head 2·50257·12288/8 = 0.154 GB. A quarter of both: 5.474 GB.
-	// The cache of 5120 tokens: 2·12 heads·128·96 layers·5120 = 1.510 GB, half of it 0.755 GB.
+	// Layers 96·12·12288²/8 = 21.743 GB; embedding and output head 2·50257·12288/8 = 0.154 GB. A
+	// quarter of both: 5.474 GB. The cache of 5120 tokens: 2·12 heads·128·96 layers·5120 = 1.510
+	// GB, half of it 0.755 GB.
 	near("second tier", part.Memory.Second, 0.25*(21.743e9+0.154e9)+0.755e9)
 	near("weights", part.Memory.Weights[0]+part.Memory.Weights[1], 0.75*(21.743e9+0.154e9))
 	near("cache", part.Memory.Cache, 0.755e9)
 	near("memory in both tiers", part.Memory.Total()+part.Memory.Second, whole.Memory.Total())
 
-	// A step reads the quarter of the weights but one row of the embedding, 5.455 GB, and half of the cache of 4609 tokens:
-	// 1.359 GB / 2. At 64 GB/s that takes (5.455 + 0.680)/64 = 0.09586 s, of which the stage hides its own time.
+	// A step reads the quarter of the weights but one row of the embedding, 5.455 GB, and half of
+	// the cache of 4609 tokens: 1.359 GB / 2. At 64 GB/s that takes (5.455 + 0.680)/64 = 0.09586 s,
+	// of which the stage hides its own time.
 	near("waiting", part.OffloadTime+whole.StageTime, (5.455e9+0.680e9)/64e9)
 	near("step", part.StepTime, whole.StepTime+part.OffloadTime)
-	// A host that runs a quarter of the layers at 50 GB/s, cache included: (21.743/4 + 1.359/4)/50 = 0.11551 s, while a quarter of the
-	// stage falls away. The ends stay with the processor, which keeps 0.75 · 21.743 + 0.154 GB.
+	// A host that runs a quarter of the layers at 50 GB/s, cache included: (21.743/4 + 1.359/4)/50
+	// = 0.11551 s, while a quarter of the stage falls away. The ends stay with the processor, which
+	// keeps 0.75 · 21.743 + 0.154 GB.
 	host := evaluate(estimate.Offload{Weights: 0.25, Cache: 0.25, Host: 50, Link: 8})
 	near("the host", host.OffloadTime+0.25*whole.StageTime, (21.743e9+1.359e9)/4/50e9)
 	near("weights beside a host", host.Memory.Weights[0]+host.Memory.Weights[1], 0.75*21.743e9+0.154e9)
@@ -62,8 +66,9 @@ func TestOffload(t *testing.T) {
 	}
 }
 
-// TestOffloadedExperts: a step reads the experts that its tokens visit. Of DeepSeek-V3's 256 one token visits 8, so that the link
-// delivers a small part of a quarter of the weights, and more tokens more of them, up to all.
+// TestOffloadedExperts: a step reads the experts that its tokens visit. Of DeepSeek-V3's 256 one
+// token visits 8, so that the link delivers a small part of a quarter of the weights, and more
+// tokens more of them, up to all.
 func TestOffloadedExperts(t *testing.T) {
 	p := problem(t, "DeepSeek-V3", "H200")
 	p.Assume, p.Offload = &assume.Physical, estimate.Offload{Weights: 0.25}
@@ -84,8 +89,9 @@ func TestOffloadedExperts(t *testing.T) {
 		e.Evaluate(&pl, &out)
 		return out.OffloadTime + out.StageTime
 	}
-	// 58 layers of 8 of 256 experts of 3·7168·2048 weights, 1/8 each: 2.55 GB of 81.7 a rank; the rest of a rank is about 2.6 GB
-	// (3 dense layers, attention, shared experts, head). A quarter of both at 64 GB/s: about 20 ms, where all experts take 330.
+	// 58 layers of 8 of 256 experts of 3·7168·2048 weights, 1/8 each: 2.55 GB of 81.7 a rank; the
+	// rest of a rank is about 2.6 GB (3 dense layers, attention, shared experts, head). A quarter
+	// of both at 64 GB/s: about 20 ms, where all experts take 330.
 	if one, all := at(1), at(512); one < 0.017 || one > 0.024 || all < 0.3 || all > 0.36 {
 		t.Errorf("one token takes %.4f s, 512 take %.4f", one, all)
 	}

@@ -19,8 +19,9 @@ import (
 	"throughline/workload"
 )
 
-// TestOverlapGains: where no efficiency depends on the size of the work, two micro-batches gain at most what the exchanges
-// between experts take, a single batch too; without an exchange neither gains anything.
+// TestOverlapGains: where no efficiency depends on the size of the work, two micro-batches gain at
+// most what the exchanges between experts take, a single batch too; without an exchange neither
+// gains anything.
 func TestOverlapGains(t *testing.T) {
 	gains := map[plan.Overlap]int{}
 	for range 5 { // some draws have no exchange that is worth hiding
@@ -64,8 +65,9 @@ func gainOfOverlap(t *rapid.T, gains map[plan.Overlap]int) {
 	}
 }
 
-// TestOverlapBySize: DeepSeek-V3 on 32 H200: with half batches that are less efficient, two micro-batches lose in small steps
-// and gain in large ones, as SGLang found (lmsys.org/blog/2025-05-05-large-scale-ep: x0.73 at 32 sequences, x1.26 at 256).
+// TestOverlapBySize: DeepSeek-V3 on 32 H200: with half batches that are less efficient, two
+// micro-batches lose in small steps and gain in large ones, as SGLang found
+// (lmsys.org/blog/2025-05-05-large-scale-ep: x0.73 at 32 sequences, x1.26 at 256).
 func TestOverlapBySize(t *testing.T) {
 	p := caseProblem(t, 3)
 	e, err := estimate.NewEvaluator(p)
@@ -91,8 +93,9 @@ func TestOverlapBySize(t *testing.T) {
 	}
 }
 
-// TestRanks: DeepSeek-V3 on 32 H200: in prefill ranks wait for the slowest of them, 13.9% of what they compute, as the barriers of three
-// profiles over 32 ranks show (cost/kernels.go); less among fewer, and not in decode.
+// TestRanks: DeepSeek-V3 on 32 H200: in prefill ranks wait for the slowest of them, 13.9% of what
+// they compute, as the barriers of three profiles over 32 ranks show (cost/kernels.go); less among
+// fewer, and not in decode.
 func TestRanks(t *testing.T) {
 	problem := *caseProblem(t, 3)
 	problem.Phase = op.Prefill
@@ -146,8 +149,9 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestTunedExchange: DeepSeek-V3 on 4 GB200, 16000 tokens of each: a token goes to 3 · 0.90 others, 320 MB in 8 bits and 620 in 16, which take
-// 0.55 and 1.00 ms of a layer at 1.546 and 1.454 times their bytes over 900 GB/s. As measured, on few units, they take twice as long. Beside another
+// TestTunedExchange: DeepSeek-V3 on 4 GB200, 16000 tokens of each: a token goes to 3 · 0.90 others,
+// 320 MB in 8 bits and 620 in 16, which take 0.55 and 1.00 ms of a layer at 1.546 and 1.454 times
+// their bytes over 900 GB/s. As measured, on few units, they take twice as long. Beside another
 // batch, on a Hopper and in decode an engine that could give them more changes nothing.
 func TestTunedExchange(t *testing.T) {
 	step := func(system string, phase op.Phase, overlap plan.Overlap, tuned bool) (whole, exchange float64) {
@@ -198,7 +202,8 @@ func TestTunedExchange(t *testing.T) {
 	}
 }
 
-// sliced is 16 replicas of attention with slices of all experts, whose tokens an all-reduce gathers.
+// sliced is 16 replicas of attention with slices of all experts, whose tokens an all-reduce
+// gathers.
 func sliced(batch int) plan.Plan {
 	return plan.Plan{
 		Layout: plan.Layout{
@@ -210,9 +215,10 @@ func sliced(batch int) plan.Plan {
 	}
 }
 
-// TestLaunches: DeepSeek-V3 on 16 replicas with slices of all experts, whose tokens an all-reduce gathers: beyond the tokens that are
-// captured, a step takes at least what its launches take. Of each of 61 layers 12 of attention; of 3 dense ones 7; of 58 with experts 18,
-// of them 4 to gather tokens and 3 to bring back results; and embedding, norm, output head and sampling.
+// TestLaunches: DeepSeek-V3 on 16 replicas with slices of all experts, whose tokens an all-reduce
+// gathers: beyond the tokens that are captured, a step takes at least what its launches take. Of
+// each of 61 layers 12 of attention; of 3 dense ones 7; of 58 with experts 18, of them 4 to gather
+// tokens and 3 to bring back results; and embedding, norm, output head and sampling.
 func TestLaunches(t *testing.T) {
 	e, err := estimate.NewEvaluator(caseProblem(t, 3))
 	if err != nil {
@@ -236,8 +242,8 @@ func TestLaunches(t *testing.T) {
 	}
 }
 
-// TestDraftLaunches: the plan of TestLaunches with two drafts. Each launches a projection, a layer with experts, and embedding, norm, output head and
-// sampling once more.
+// TestDraftLaunches: the plan of TestLaunches with two drafts. Each launches a projection, a layer
+// with experts, and embedding, norm, output head and sampling once more.
 func TestDraftLaunches(t *testing.T) {
 	p := caseProblem(t, 3)
 	p.Acceptance = []float64{0.5, 0.5}
@@ -258,9 +264,10 @@ func TestDraftLaunches(t *testing.T) {
 	}
 }
 
-// TestPromptLaunches: what is captured of decode steps says nothing of those with prompts. The plan of TestLaunches with a prompt on each
-// replica: keys and values of latent attention are expanded, in place of queries that absorb that and values behind it, so that there are as
-// many launches; a second each.
+// TestPromptLaunches: what is captured of decode steps says nothing of those with prompts. The plan
+// of TestLaunches with a prompt on each replica: keys and values of latent attention are expanded,
+// in place of queries that absorb that and values behind it, so that there are as many launches; a
+// second each.
 func TestPromptLaunches(t *testing.T) {
 	p := caseProblem(t, 3)
 	p.Phase = op.Prefill
@@ -285,8 +292,9 @@ func TestPromptLaunches(t *testing.T) {
 	}
 }
 
-// TestPieces: a captured step of graphs that end at every attention takes the host a second for each of 61 layers;
-// one that is not captured takes none of these, and launches the shared experts of 58 layers by themselves.
+// TestPieces: a captured step of graphs that end at every attention takes the host a second for
+// each of 61 layers; one that is not captured takes none of these, and launches the shared experts
+// of 58 layers by themselves.
 func TestPieces(t *testing.T) {
 	e, err := estimate.NewEvaluator(caseProblem(t, 3))
 	if err != nil {
@@ -349,9 +357,11 @@ func TestOverlapDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestBusiest: the busiest of 32 ranks has 1 / 0.80 of the mean in prefill of two prompts on each, whose copies of experts are placed by node, as published of
-// DeepSeek-V3 (lmsys.org/blog/2025-05-05-large-scale-ep); on one node of 32, where placement is global, less, and less with more prompts, which differ
-// in what they prefer. Layers differ, and their mean is that. Ranks that are alike have no layers that differ.
+// TestBusiest: the busiest of 32 ranks has 1 / 0.80 of the mean in prefill of two prompts on each,
+// whose copies of experts are placed by node, as published of DeepSeek-V3
+// (lmsys.org/blog/2025-05-05-large-scale-ep); on one node of 32, where placement is global, less,
+// and less with more prompts, which differ in what they prefer. Layers differ, and their mean is
+// that. Ranks that are alike have no layers that differ.
 func TestBusiest(t *testing.T) {
 	as := &assume.Physical
 	served := &experts.Popularity{Spread: as.ExpertSpread, Blocks: as.ExpertBlocks}
@@ -407,8 +417,9 @@ func TestBusiest(t *testing.T) {
 	}
 }
 
-// BenchmarkOverlap is a full evaluation of plans whose exchange overlaps: with experts that are visited alike, and with
-// those of the physical assumptions in service, of which the plans have redundant copies.
+// BenchmarkOverlap is a full evaluation of plans whose exchange overlaps: with experts that are
+// visited alike, and with those of the physical assumptions in service, of which the plans have
+// redundant copies.
 func BenchmarkOverlap(b *testing.B) {
 	as := assume.Physical
 	for _, c := range []struct {

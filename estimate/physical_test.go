@@ -17,8 +17,9 @@ func with(phase op.Phase, change func(*estimate.Problem, *assume.Assumptions)) *
 	return p
 }
 
-// TestPipelined: two stages of two layers, two sequences in a batch, a context of 13: 88 + 184 + 104 = 376 s a layer, 752 s
-// a stage. Handing on 8 bytes takes 1 + 8/10 s, twice. While a batch passes through both stages, a second one does.
+// TestPipelined: two stages of two layers, two sequences in a batch, a context of 13: 88 + 184 +
+// 104 = 376 s a layer, 752 s a stage. Handing on 8 bytes takes 1 + 8/10 s, twice. While a batch
+// passes through both stages, a second one does.
 func TestPipelined(t *testing.T) {
 	p := with(op.Decode, func(_ *estimate.Problem, a *assume.Assumptions) { a.Pipelined = true })
 	pl := plan.Plan{Layout: plan.Layout{Attention: layout(1, 2, 1, 1), Pipelined: true}, Batch: plan.Batch{Count: 1, Size: 2}}
@@ -46,7 +47,8 @@ func TestPipelined(t *testing.T) {
 	got = evaluate(t, p, pl)
 	same(t, check{"cache of three layers", got.Memory.Cache, 2 * 2 * 2 * 14 * 4})
 	p.Model.Layers = 4
-	// Four replicas of four stages: 376 s a stage; 1 + 8/10 s within 2 processors, but 4 are spanned: 3 + 8/2 s.
+	// Four replicas of four stages: 376 s a stage; 1 + 8/10 s within 2 processors, but 4 are
+	// spanned: 3 + 8/2 s.
 	pl.Attention = layout(4, 4, 1, 1)
 	got = evaluate(t, p, pl)
 	same(t,
@@ -55,9 +57,10 @@ func TestPipelined(t *testing.T) {
 	)
 }
 
-// TestPipelinedExperts: two stages of two replicas, two sequences on each of the 4 processors, so that 2 are in the batch
-// of a replica. The experts of a stage are spread over its two processors, which lie next to each other: so the stages
-// lie 2 apart, and 8 bytes pass over the outer network, 3 + 8/2 s.
+// TestPipelinedExperts: two stages of two replicas, two sequences on each of the 4 processors, so
+// that 2 are in the batch of a replica. The experts of a stage are spread over its two processors,
+// which lie next to each other: so the stages lie 2 apart, and 8 bytes pass over the outer network,
+// 3 + 8/2 s.
 func TestPipelinedExperts(t *testing.T) {
 	p := with(op.Decode, func(p *estimate.Problem, a *assume.Assumptions) {
 		p.Model.Experts = model.Experts{Routed: 4, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
@@ -67,9 +70,10 @@ func TestPipelinedExperts(t *testing.T) {
 		Batch:  plan.Batch{Count: 1, Size: 2},
 	}
 	got := evaluate(t, p, pl)
-	// Attention of 2 tokens: 52 + 96 + 104. Experts: norm 4 + 16, router 16 + 16, selection among 4 for each token 16; up and down of 2 experts, 64, on the 4
-	// visits, 64; activation 32, weighting 32, residual 24. Two exchanges of 16 bytes, of which the half is sent: 1 + 8/10
-	// s each; their buffers take no time.
+	// Attention of 2 tokens: 52 + 96 + 104. Experts: norm 4 + 16, router 16 + 16, selection among 4
+	// for each token 16; up and down of 2 experts, 64, on the 4 visits, 64; activation 32,
+	// weighting 32, residual 24. Two exchanges of 16 bytes, of which the half is sent: 1 + 8/10 s
+	// each; their buffers take no time.
 	const layer = 252 + 20 + 32 + 16 + 64 + 64 + 32 + 32 + 24 + 2*1.8
 	same(t,
 		check{"stage", got.StageTime, 2 * layer},
@@ -80,7 +84,8 @@ func TestPipelinedExperts(t *testing.T) {
 		check{"weights", got.Memory.Weights[op.AttentionBlock] + got.Memory.Weights[op.MLPBlock], 2 * (52 + 20 + 64)},
 		check{"cache", got.Memory.Cache, 2 * 2 * 2 * 14 * 4},
 	)
-	// One batch alone: 4 sequences in a replica, spread over all 4 processors; the stages of a replica lie side by side.
+	// One batch alone: 4 sequences in a replica, spread over all 4 processors; the stages of a
+	// replica lie side by side.
 	pl.Pipelined, pl.Experts.EP = false, 4
 	got = evaluate(t, p, pl)
 	same(t,
@@ -89,8 +94,8 @@ func TestPipelinedExperts(t *testing.T) {
 	)
 }
 
-// TestEndsOfTheModel: a vocabulary of 5. In decode 2 tokens: embedding 16, norm 4 + 16, output projection 20 + 2·(4 + 5),
-// sampling 2·10: 94 s. Weights 4 + 20, and 20 of the embedding.
+// TestEndsOfTheModel: a vocabulary of 5. In decode 2 tokens: embedding 16, norm 4 + 16, output
+// projection 20 + 2·(4 + 5), sampling 2·10: 94 s. Weights 4 + 20, and 20 of the embedding.
 func TestEndsOfTheModel(t *testing.T) {
 	ends := func(p *estimate.Problem, a *assume.Assumptions) { a.Ends, p.Model.Vocab = true, 5 }
 	pl := plan.Plan{Layout: plan.Layout{Attention: layout(1, 1, 1, 1)}, Batch: plan.Batch{Count: 1, Size: 2}}
@@ -116,8 +121,9 @@ func TestEndsOfTheModel(t *testing.T) {
 	got = evaluate(t, with(op.Decode, ends), pl)
 	same(t, check{"ends of three", got.EndsTime, 3 * 94}, check{"TPOT", got.Latency, 3 * (4*376 + 94)})
 
-	// A draft: 4 tokens are verified, 88 + 92·4 + 104 = 560 s a layer, and 32 + 36 + 20 + 36 + 40 = 164 s at the ends. The
-	// draft itself takes 432 s (see TestDecodeWithDrafts) and 94 s at the ends.
+	// A draft: 4 tokens are verified, 88 + 92·4 + 104 = 560 s a layer, and 32 + 36 + 20 + 36 + 40 =
+	// 164 s at the ends. The draft itself takes 432 s (see TestDecodeWithDrafts) and 94 s at the
+	// ends.
 	pl.Batch.Count, pl.Drafts = 1, 1
 	p = with(op.Decode, ends)
 	p.Acceptance = []float64{0.5}
@@ -129,8 +135,9 @@ func TestEndsOfTheModel(t *testing.T) {
 	)
 }
 
-// TestSlowestStage: two stages of 752 s, the second with 94 s at the end: a batch would be through in 1504 + 3.6 + 94 s, but
-// the next one cannot enter the last stage before 846 s are over: 1692 s for two.
+// TestSlowestStage: two stages of 752 s, the second with 94 s at the end: a batch would be through
+// in 1504 + 3.6 + 94 s, but the next one cannot enter the last stage before 846 s are over: 1692 s
+// for two.
 func TestSlowestStage(t *testing.T) {
 	p := with(op.Decode, func(p *estimate.Problem, a *assume.Assumptions) { a.Ends, p.Model.Vocab = true, 5 })
 	pl := plan.Plan{Layout: plan.Layout{Attention: layout(1, 2, 1, 1), Pipelined: true}, Batch: plan.Batch{Count: 1, Size: 2}}
@@ -142,8 +149,8 @@ func TestSlowestStage(t *testing.T) {
 		// The last stage holds the output projection only.
 		check{"weights", got.Memory.Weights[op.MLPBlock], 2*36 + 24},
 	)
-	// Three layers: 752 and 376 s. With the ends the last takes 470 s, and the first sets the pace; where the last is the fuller
-	// one, it takes 846 s as before.
+	// Three layers: 752 and 376 s. With the ends the last takes 470 s, and the first sets the pace;
+	// where the last is the fuller one, it takes 846 s as before.
 	three := *p.Model
 	three.Layers = 3
 	q := *p
@@ -170,8 +177,9 @@ func TestSlowestStage(t *testing.T) {
 	)
 }
 
-// TestPipelinedHandover: every stage sends its half of the cache of a batch, 160 bytes: 3 + 160/0.02 s on the slow network.
-// Two batches are in flight: 4 prompts leave in 16006 s, although they are computed in 8050.
+// TestPipelinedHandover: every stage sends its half of the cache of a batch, 160 bytes: 3 +
+// 160/0.02 s on the slow network. Two batches are in flight: 4 prompts leave in 16006 s, although
+// they are computed in 8050.
 func TestPipelinedHandover(t *testing.T) {
 	p := with(op.Prefill, func(p *estimate.Problem, a *assume.Assumptions) {
 		p.Handover = &estimate.Handover{System: slowChip(), Span: 3}
@@ -188,8 +196,8 @@ func TestPipelinedHandover(t *testing.T) {
 	)
 }
 
-// TestSlidingCache: every second of four layers sees 3 tokens and keeps 3: the cache of a sequence at the end is 2·14 + 2·3
-// tokens of 4 bytes. A step reads 13 and 3 tokens.
+// TestSlidingCache: every second of four layers sees 3 tokens and keeps 3: the cache of a sequence
+// at the end is 2·14 + 2·3 tokens of 4 bytes. A step reads 13 and 3 tokens.
 func TestSlidingCache(t *testing.T) {
 	p := tiny(op.Decode)
 	a := p.Model.Attention

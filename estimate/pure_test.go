@@ -15,7 +15,8 @@ import (
 	"throughline/workload"
 )
 
-// TestPure: what is said about a plan depends on nothing that was asked before, and nobody's values are changed.
+// TestPure: what is said about a plan depends on nothing that was asked before, and nobody's values
+// are changed.
 func TestPure(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		p, pl := drawnPlan(t, true)
@@ -63,8 +64,8 @@ func TestPure(t *testing.T) {
 	})
 }
 
-// TestTimelines: on a lane one thing runs at a time; the last ends with the step, and the cache that is handed over; what
-// spans expose adds up to the same.
+// TestTimelines: on a lane one thing runs at a time; the last ends with the step, and the cache
+// that is handed over; what spans expose adds up to the same.
 func TestTimelines(t *testing.T) {
 	parts := map[schedule.Part]int{}
 	missing := func() (out []schedule.Part) {
@@ -89,7 +90,8 @@ func TestTimelines(t *testing.T) {
 		for _, s := range e.Contents(&pl).Spans {
 			parts[s.Part]++
 			const rounding = 1e-9
-			// Of two micro-batches one may exchange tokens while another collective holds the other up.
+			// Of two micro-batches one may exchange tokens while another collective holds the other
+			// up.
 			shared := pl.Overlap == plan.TwoBatch && s.Lane >= schedule.Network && pl.Attention.TP*pl.Attention.Context()*pl.Experts.TP > 1
 			if s.Start < free[s.Lane]-rounding*got.StepTime && !shared || s.End < s.Start || s.Exposed > s.End-s.Start+rounding*got.StepTime {
 				t.Fatalf("%+v, the lane is free at %v", s, free[s.Lane])

@@ -47,8 +47,8 @@ func asNew(p *estimate.Problem, e *estimate.Evaluator, s *hardware.System, pl *p
 	return nil
 }
 
-// TestChangedSystemIsANewOne: on systems of any form, with kernels and without, an evaluator that follows any changes of
-// any numbers says what a new one says.
+// TestChangedSystemIsANewOne: on systems of any form, with kernels and without, an evaluator that
+// follows any changes of any numbers says what a new one says.
 func TestChangedSystemIsANewOne(t *testing.T) {
 	calibrated := problem(t, "llama_3_8b", "H200").System.Kernels
 	long.Check(t, func(t *rapid.T) {
@@ -190,8 +190,9 @@ func TestChangingDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkChangedSystem is a number of a system changed, the evaluator moved to it, and a plan evaluated: for each
-// parameter alone, of which the slowest counts, and for all of them changed together.
+// BenchmarkChangedSystem is a number of a system changed, the evaluator moved to it, and a plan
+// evaluated: for each parameter alone, of which the slowest counts, and for all of them changed
+// together.
 func BenchmarkChangedSystem(b *testing.B) {
 	for i, c := range cases {
 		b.Run(c.name+"/slowest", func(b *testing.B) {

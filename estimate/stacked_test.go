@@ -7,8 +7,9 @@ import (
 	"throughline/plan"
 )
 
-// TestStaged: what layers do one by one says how long a step takes in any number of stages, exactly where groups of processors lie
-// as well as in a single stage and nothing takes turns, and never more than it takes.
+// TestStaged: what layers do one by one says how long a step takes in any number of stages, exactly
+// where groups of processors lie as well as in a single stage and nothing takes turns, and never
+// more than it takes.
 func TestStaged(t *testing.T) {
 	e, plans := evaluation(t, 3, 2000)
 	exact, pipelines := 0, 0

@@ -15,7 +15,8 @@ import (
 	"throughline/schedule"
 )
 
-// TestOperatorsAddUp: the operators of any step of a small model add up to the step, engine by engine and bound by bound, and to its shares.
+// TestOperatorsAddUp: the operators of any step of a small model add up to the step, engine by
+// engine and bound by bound, and to its shares.
 func TestOperatorsAddUp(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		p := draw.Problem(t, draw.Phase(t), rapid.SampledFrom([]int{1, 2, 4, 8, 16}).Draw(t, "procs"), true)
@@ -60,7 +61,8 @@ func TestOperatorsAddUp(t *testing.T) {
 	})
 }
 
-// TestWaitingForTheHost: a step of operators that a host takes a second each to launch waits for it almost all the time.
+// TestWaitingForTheHost: a step of operators that a host takes a second each to launch waits for it
+// almost all the time.
 func TestWaitingForTheHost(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		p := draw.Problem(t, draw.Phase(t), 1, false)

@@ -17,8 +17,8 @@ import (
 	"throughline/workload"
 )
 
-// TestSums: all that is said about steps of models of every family in several layouts, behind engines of drawn behaviour, on a
-// chip with measured kernels, and of small models on drawn chips.
+// TestSums: all that is said about steps of models of every family in several layouts, behind
+// engines of drawn behaviour, on a chip with measured kernels, and of small models on drawn chips.
 func TestSums(t *testing.T) {
 	sums := golden.Sums{}
 	for i, name := range draw.Families {

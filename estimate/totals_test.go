@@ -16,8 +16,9 @@ import (
 	"throughline/workload"
 )
 
-// The chip of these tests moves one byte per second and computes in no time: seconds are bytes. Two processors are joined
-// at 10 B/s and 1 s a hop, more of them at 2 B/s and 3 s. An element takes one byte.
+// The chip of these tests moves one byte per second and computes in no time: seconds are bytes. Two
+// processors are joined at 10 B/s and 1 s a hop, more of them at 2 B/s and 3 s. An element takes
+// one byte.
 func slowChip() *hardware.System {
 	level := func(size int, bandwidth, latency float64) hardware.Network {
 		n := hardware.Network{
@@ -44,8 +45,9 @@ func slowChip() *hardware.System {
 	}
 }
 
-// The model of these tests has 4 layers, hidden width 4, two heads of 2 elements that share keys and values, a plain
-// feed-forward block of width 4. The bytes of a layer with m tokens of s sequences that attend to c:
+// The model of these tests has 4 layers, hidden width 4, two heads of 2 elements that share keys
+// and values, a plain feed-forward block of width 4. The bytes of a layer with m tokens of s
+// sequences that attend to c:
 //
 //	input norm         4 +  8m
 //	qkv 4 → 8         32 + 12m
@@ -61,7 +63,8 @@ func slowChip() *hardware.System {
 //	                  36 + 44m
 //	all of it         88 + 92m + 4·s·c
 //
-// The largest results are 8m of qkv, and 4m in the feed-forward block. A token takes 4 bytes of cache in every layer.
+// The largest results are 8m of qkv, and 4m in the feed-forward block. A token takes 4 bytes of
+// cache in every layer.
 func tiny(phase op.Phase) *estimate.Problem {
 	return &estimate.Problem{
 		Model: &model.Model{
@@ -168,8 +171,8 @@ func TestPrefill(t *testing.T) {
 			check{"memory", got.Memory.Total(), 176 + 160 + 3*320},
 		)
 	})
-	// 4 of the 10 tokens are cached: 12 tokens are computed, 88 + 92·12 + 80 = 1272 s a layer. The throughput is that of
-	// whole prompts.
+	// 4 of the 10 tokens are cached: 12 tokens are computed, 88 + 92·12 + 80 = 1272 s a layer. The
+	// throughput is that of whole prompts.
 	t.Run("cached", func(t *testing.T) {
 		p := tiny(op.Prefill)
 		p.Lengths.Cached = 4
@@ -180,8 +183,9 @@ func TestPrefill(t *testing.T) {
 			check{"memory", got.Memory.Total(), 352 + 8*12 + 320},
 		)
 	})
-	// Two parts of the context: 10 tokens each, and all keys and values: 88 + 920 + 80 = 1088 s a layer. The ring passes
-	// 10·4 bytes once in each layer: 1 + 4 s. Each part keeps half of the cache.
+	// Two parts of the context: 10 tokens each, and all keys and values: 88 + 920 + 80 = 1088 s a
+	// layer. The ring passes 10·4 bytes once in each layer: 1 + 4 s. Each part keeps half of the
+	// cache.
 	t.Run("two parts of the context", func(t *testing.T) {
 		got := evaluate(t, tiny(op.Prefill), plan.Plan{Layout: plan.Layout{Attention: layout(1, 1, 1, 2)}, Batch: plan.Batch{Count: 1, Size: 2}})
 		same(t,
@@ -195,9 +199,10 @@ func TestPrefill(t *testing.T) {
 	})
 }
 
-// TestDecodeWithDrafts: context 10 + 4/2 + 1 = 13. Two drafts of two sequences are verified with the next token: 6 tokens,
-// 88 + 92·6 + 4·2·13 = 744 s a layer, 2976 s. A draft projects 2 tokens from 8 to 4 elements, 32 + 24 s, and passes one
-// layer, 88 + 184 + 104 s: 432 s. Of the drafts 1/2 and then 1/4 are accepted: 1 + 1/2 + 1/8 = 1.625 tokens.
+// TestDecodeWithDrafts: context 10 + 4/2 + 1 = 13. Two drafts of two sequences are verified with
+// the next token: 6 tokens, 88 + 92·6 + 4·2·13 = 744 s a layer, 2976 s. A draft projects 2 tokens
+// from 8 to 4 elements, 32 + 24 s, and passes one layer, 88 + 184 + 104 s: 432 s. Of the drafts 1/2
+// and then 1/4 are accepted: 1 + 1/2 + 1/8 = 1.625 tokens.
 func TestDecodeWithDrafts(t *testing.T) {
 	p := tiny(op.Decode)
 	p.Acceptance = []float64{0.5, 0.25, 1}
@@ -211,7 +216,8 @@ func TestDecodeWithDrafts(t *testing.T) {
 		check{"TPOT", got.Latency, 3840 / 1.625},
 		check{"throughput", got.Throughput, 2 * 1.625 / 3840},
 		check{"requests", got.Requests, 2 * 1.625 / 3840 / 4},
-		// The draft layer and its projection, 88 + 32, besides the four; qkv of 6 tokens; 14 tokens in 4 + 1 layers.
+		// The draft layer and its projection, 88 + 32, besides the four; qkv of 6 tokens; 14 tokens
+		// in 4 + 1 layers.
 		check{"attention weights", got.Memory.Weights[op.AttentionBlock], 5*52 + 32},
 		check{"mlp weights", got.Memory.Weights[op.MLPBlock], 5 * 36},
 		check{"working space", got.Memory.Working[op.AttentionBlock], 48},
@@ -219,8 +225,8 @@ func TestDecodeWithDrafts(t *testing.T) {
 		check{"memory", got.Memory.Total(), 472 + 48 + 560},
 	)
 
-	// Two stages and three micro-batches: the draft module runs once for each micro-batch, in the last stage. 6 tokens are
-	// handed on, 1 + 24/10 s from each stage.
+	// Two stages and three micro-batches: the draft module runs once for each micro-batch, in the
+	// last stage. 6 tokens are handed on, 1 + 24/10 s from each stage.
 	pl.Attention, pl.Batch.Count = layout(1, 2, 1, 1), 3
 	got = evaluate(t, p, pl)
 	same(t,
@@ -243,7 +249,8 @@ func TestDecodeWithDrafts(t *testing.T) {
 	)
 }
 
-// TestTensorTraffic: two ranks all-reduce 2·4 bytes twice in each layer, 8 bytes each: 2 hops and 8/10 s.
+// TestTensorTraffic: two ranks all-reduce 2·4 bytes twice in each layer, 8 bytes each: 2 hops and
+// 8/10 s.
 func TestTensorTraffic(t *testing.T) {
 	p := tiny(op.Decode)
 	p.Acceptance = []float64{0.5}
@@ -267,7 +274,8 @@ func TestTensorTraffic(t *testing.T) {
 	same(t, check{"half hidden", got.Comm[op.TensorTraffic].Exposed, 4 * 2 * 1.8})
 }
 
-// TestHandover: the cache of a prompt is 10 tokens · 4 layers · 4 bytes = 160 bytes, that of the two 320.
+// TestHandover: the cache of a prompt is 10 tokens · 4 layers · 4 bytes = 160 bytes, that of the
+// two 320.
 func TestHandover(t *testing.T) {
 	prefill := func(span int) *estimate.Problem {
 		p := tiny(op.Prefill)
@@ -316,8 +324,8 @@ func TestHandover(t *testing.T) {
 		same(t, check{"time", got.KV.Time, 16003}, check{"requests", got.Requests, 2.0 / 16003})
 	})
 	t.Run("the ranks share the sending", func(t *testing.T) {
-		// Two stages of two layers send 160 bytes each: 17 s, of which one of two layers is exposed. Two replicas send at
-		// the same time.
+		// Two stages of two layers send 160 bytes each: 17 s, of which one of two layers is
+		// exposed. Two replicas send at the same time.
 		pl := pl
 		pl.Attention = layout(2, 2, 1, 1)
 		got := evaluate(t, prefill(2), pl)
@@ -356,7 +364,8 @@ func TestHandover(t *testing.T) {
 	})
 }
 
-// TestMemoryWithoutReading: what plans hold is worked out without what their steps read, and stays the same.
+// TestMemoryWithoutReading: what plans hold is worked out without what their steps read, and stays
+// the same.
 func TestMemoryWithoutReading(t *testing.T) {
 	p := caseProblem(t, 3)
 	p.Visited = &experts.Popularity{Spread: assume.Physical.ExpertSpread, Blocks: assume.Physical.ExpertBlocks}

@@ -9,8 +9,8 @@ import (
 	"throughline/op"
 )
 
-// TestTrust: two products of 3 s and 1 s, off by 8% and 4%, are off together by 0.28 s; experts of 4 s that are off by 5.25%, by
-// 0.21 s in their own way: 0.35 s of 8.
+// TestTrust: two products of 3 s and 1 s, off by 8% and 4%, are off together by 0.28 s; experts of
+// 4 s that are off by 5.25%, by 0.21 s in their own way: 0.35 s of 8.
 func TestTrust(t *testing.T) {
 	product, experts := op.Op{Class: op.Linear}, op.Op{Class: op.Linear, Module: model.ExpertModule}
 	taking := func(o op.Op, time float64) *Operator { return &Operator{Op: o, Times: 1, Exposed: time} }

@@ -28,9 +28,9 @@ func balance(t testing.TB, p Popularity, s Sharing) *Balance {
 	return b
 }
 
-// TestPublishedBalance: mean over busiest rank of DeepSeek-V3 as SGLang's authors print it (lmsys.org/blog/2025-05-05-large-scale-ep),
-// with 32 redundant copies and without. The assumptions were fitted to the first
-// three and to the last; the others show how far they carry.
+// TestPublishedBalance: mean over busiest rank of DeepSeek-V3 as SGLang's authors print it
+// (lmsys.org/blog/2025-05-05-large-scale-ep), with 32 redundant copies and without. The assumptions
+// were fitted to the first three and to the last; the others show how far they carry.
 func TestPublishedBalance(t *testing.T) {
 	for _, c := range []struct {
 		s          Sharing
@@ -53,8 +53,9 @@ func TestPublishedBalance(t *testing.T) {
 	}
 }
 
-// TestBalanceLaws: one rank has nothing to balance; fewer visits and more ranks are less even; what EPLB makes of copies is
-// never less even than experts in their order, and further copies do not make it so.
+// TestBalanceLaws: one rank has nothing to balance; fewer visits and more ranks are less even; what
+// EPLB makes of copies is never less even than experts in their order, and further copies do not
+// make it so.
 func TestBalanceLaws(t *testing.T) {
 	if got := balance(t, published, Sharing{Ranks: 1}).Busiest(100); got != 1 {
 		t.Errorf("a single rank has %v of its share", got)
@@ -97,8 +98,8 @@ func TestEvenBalance(t *testing.T) {
 	}
 }
 
-// TestBusiestOfUneven compares the expected busiest rank with the mean of simulated steps, in which the popularity of experts
-// drifts and every token visits different ones.
+// TestBusiestOfUneven compares the expected busiest rank with the mean of simulated steps, in which
+// the popularity of experts drifts and every token visits different ones.
 func TestBusiestOfUneven(t *testing.T) {
 	long.NotRacing(t)
 	const ranks, tokens, steps = 16, 400, 400
@@ -153,8 +154,8 @@ func TestBalanceIsShared(t *testing.T) {
 	wait.Wait()
 }
 
-// TestPlace: of four experts on two ranks the first gets half of the visits. With two copies of it, each takes a quarter beside
-// one with a quarter; within nodes groups stay together.
+// TestPlace: of four experts on two ranks the first gets half of the visits. With two copies of it,
+// each takes a quarter beside one with a quarter; within nodes groups stay together.
 func TestPlace(t *testing.T) {
 	var p Placer
 	loads := func(ranks int, slots []slot) []float64 {
@@ -168,7 +169,8 @@ func TestPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Copies of a quarter, a quarter and, after a third of the first, a sixth: the third copy is of an eighth or of a sixth.
+	// Copies of a quarter, a quarter and, after a third of the first, a sixth: the third copy is of
+	// an eighth or of a sixth.
 	copies := map[int32]int{}
 	for _, s := range slots {
 		copies[s.expert]++

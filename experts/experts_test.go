@@ -16,7 +16,8 @@ func routing(experts, visited int) *Routing {
 }
 
 func TestTouchedShare(t *testing.T) {
-	// One token visits 8 of 256. Two tokens miss an expert with (248/256)² = 0.9385: 0.0615 of them are touched.
+	// One token visits 8 of 256. Two tokens miss an expert with (248/256)² = 0.9385: 0.0615 of them
+	// are touched.
 	r := routing(256, 8)
 	for tokens, want := range map[float64]float64{0: 0, 1: 0.03125, 2: 0.0615234375, 1e6: 1} {
 		if got := r.TouchedShare(tokens); math.Abs(got-want) > 1e-12 {
@@ -41,8 +42,8 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-// TestBusiest compares what the busiest rank gets beyond its share with the mean of simulated steps, in which every token
-// visits different experts.
+// TestBusiest compares what the busiest rank gets beyond its share with the mean of simulated
+// steps, in which every token visits different experts.
 func TestBusiest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, c := range []struct{ experts, visited, ranks, tokens int }{

@@ -24,8 +24,9 @@ func mostOf(t *Touched, tokens float64) float64 {
 	return most
 }
 
-// TestTouchedByHand: two experts, one of which is visited by three quarters of the tokens. Of two tokens the first passes one expert by in
-// 1/16 and the other in 9/16 of the cases, so that 1 − (1/16 + 9/16)/2 = 11/16 are touched, where it were 3/4 of even ones.
+// TestTouchedByHand: two experts, one of which is visited by three quarters of the tokens. Of two
+// tokens the first passes one expert by in 1/16 and the other in 9/16 of the cases, so that 1 −
+// (1/16 + 9/16)/2 = 11/16 are touched, where it were 3/4 of even ones.
 func TestTouchedByHand(t *testing.T) {
 	uneven := Popularity{Counts: &Counts{Layers: [][]float64{{3, 1}}}}
 	even := Popularity{Counts: &Counts{Layers: [][]float64{{1, 1}}}}
@@ -48,7 +49,8 @@ func TestTouchedByHand(t *testing.T) {
 	}
 }
 
-// TestEvenTouched: experts that are visited alike are touched as Routing says it in closed form, between the points of the curve, too.
+// TestEvenTouched: experts that are visited alike are touched as Routing says it in closed form,
+// between the points of the curve, too.
 func TestEvenTouched(t *testing.T) {
 	r := routing(256, 8)
 	for _, ranks := range []int{1, 8, 64} {
@@ -67,8 +69,9 @@ func TestEvenTouched(t *testing.T) {
 	}
 }
 
-// TestTouchedDrawn: against tokens that are drawn one by one, each of which visits different experts, in steps in which their popularity
-// drifts. Shares of visits are those that were drawn: of the popular ones fewer than their weights say, since a token visits each once.
+// TestTouchedDrawn: against tokens that are drawn one by one, each of which visits different
+// experts, in steps in which their popularity drifts. Shares of visits are those that were drawn:
+// of the popular ones fewer than their weights say, since a token visits each once.
 func TestTouchedDrawn(t *testing.T) {
 	const routed, topK, steps = 128, 4, 300
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -132,8 +135,8 @@ func TestTouchedDrawn(t *testing.T) {
 	}
 }
 
-// TestTouchedLaws: fewer are touched where some are preferred; more tokens never touch fewer; copies of popular experts are touched as
-// often as others.
+// TestTouchedLaws: fewer are touched where some are preferred; more tokens never touch fewer;
+// copies of popular experts are touched as often as others.
 func TestTouchedLaws(t *testing.T) {
 	s := Sharing{Experts: 256, Visited: 8, Ranks: 8}
 	even, uneven := touchedOf(t, Popularity{}, s), touchedOf(t, published, s)
@@ -156,8 +159,8 @@ func TestTouchedLaws(t *testing.T) {
 	}
 }
 
-// TestShareOnAnyRanks: how many experts are touched in all has nothing to do with where they lie, to the last digit, so that one table says
-// both.
+// TestShareOnAnyRanks: how many experts are touched in all has nothing to do with where they lie,
+// to the last digit, so that one table says both.
 func TestShareOnAnyRanks(t *testing.T) {
 	for _, redundant := range []int{0, 1, 32, 95} {
 		p := Popularity{Spread: 0.46, Blocks: 0.27, Drift: 0.175}
@@ -173,7 +176,8 @@ func TestShareOnAnyRanks(t *testing.T) {
 	}
 }
 
-// TestPointsInAnyOrder: what is worked out of a curve does not depend on what was asked before, nor on who else asks.
+// TestPointsInAnyOrder: what is worked out of a curve does not depend on what was asked before, nor
+// on who else asks.
 func TestPointsInAnyOrder(t *testing.T) {
 	s := Sharing{Experts: 64, Visited: 8, Redundant: 8, Ranks: 8, Groups: 1, Nodes: 1}
 	sizes := []float64{1, 3, 50, 700, 1e4, 1e6}

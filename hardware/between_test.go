@@ -2,8 +2,8 @@ package hardware
 
 import "testing"
 
-// Two kinds of processors share no node, however few they are: 4 of one and 4 of another are as far apart as two nodes. Those of
-// one kind may share one.
+// Two kinds of processors share no node, however few they are: 4 of one and 4 of another are as far
+// apart as two nodes. Those of one kind may share one.
 func TestBetween(t *testing.T) {
 	chip := func(name string, sizes ...int) *System {
 		s := &System{Name: name}
@@ -25,7 +25,8 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// Nodes cut a first network that is that of a node, in a copy; one that reaches beyond nodes is not cut.
+// Nodes cut a first network that is that of a node, in a copy; one that reaches beyond nodes is not
+// cut.
 func TestInNodes(t *testing.T) {
 	for _, c := range []struct{ size, procs, want int }{{8, 4, 4}, {8, 8, 8}, {8, 16, 8}, {2, 8, 2}, {8, 1, 1}, {72, 4, 72}} {
 		s := &System{Networks: []Network{{Size: c.size}, {Size: 65536}}}

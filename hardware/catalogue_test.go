@@ -18,7 +18,8 @@ import (
 	"throughline/internal/test/golden"
 )
 
-// An entry is a catalogue file: what the program reads, what stands there, and where each number comes from.
+// An entry is a catalogue file: what the program reads, what stands there, and where each number
+// comes from.
 type entry struct {
 	*hardware.System
 	leaves  []leaf
@@ -78,8 +79,8 @@ func (e *entry) walk(path string, value any) {
 	}
 }
 
-// covers is the paths that a key of sources speaks for: those it lists and all below them. "*" stands for any name,
-// "[]" for any index, and a lone "*" for the whole file.
+// covers is the paths that a key of sources speaks for: those it lists and all below them. "*"
+// stands for any name, "[]" for any index, and a lone "*" for the whole file.
 func covers(key string) *regexp.Regexp {
 	if key == "*" {
 		return regexp.MustCompile("")
@@ -102,8 +103,9 @@ func TestCatalogueNames(t *testing.T) {
 	}
 }
 
-// TestCatalogueFamilies: every chip that exists says who makes it, its generation and what its matrix units multiply, each of which has a
-// rate; a generation has one maker, and each that files may name has a chip. The chips of the reference tool exist on paper alone.
+// TestCatalogueFamilies: every chip that exists says who makes it, its generation and what its
+// matrix units multiply, each of which has a rate; a generation has one maker, and each that files
+// may name has a chip. The chips of the reference tool exist on paper alone.
 func TestCatalogueFamilies(t *testing.T) {
 	makers := map[string]string{}
 	for name, e := range catalogue(t) {
@@ -197,8 +199,8 @@ func TestCatalogueVectorTypes(t *testing.T) {
 	}
 }
 
-// Data sheets print peaks with sparsity, twice the dense ones. Where it doubles the rate of one type only, the ratio of
-// the types shows it.
+// Data sheets print peaks with sparsity, twice the dense ones. Where it doubles the rate of one
+// type only, the ratio of the types shows it.
 func TestCatalogueIsDense(t *testing.T) {
 	double := []string{
 		"H100_SXM", "H100_PCIe", "H200", "H800", "H800_IB", "H20_96G", "H20_141G", "B200", "B300", "GB200_NVL72", "GB300_NVL72",

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestDiesPerWafer, its two figures from memory: Hennessy and Patterson, Computer Architecture, 6th edition, section 1.6: a wafer of 300 mm holds 270 dies of
-// 15 mm on a side and 640 of 10 mm. By hand: π·150²/225 − π·300/√450 = 314.16 − 44.43, and π·150²/100 − π·300/√200 = 706.86 − 66.64.
+// TestDiesPerWafer, its two figures from memory: Hennessy and Patterson, Computer Architecture, 6th
+// edition, section 1.6: a wafer of 300 mm holds 270 dies of 15 mm on a side and 640 of 10 mm. By
+// hand: π·150²/225 − π·300/√450 = 314.16 − 44.43, and π·150²/100 − π·300/√200 = 706.86 − 66.64.
 func TestDiesPerWafer(t *testing.T) {
 	for side, want := range map[float64]float64{15: 270, 10: 640} {
 		d := Die{Area: side * side}
@@ -15,15 +16,17 @@ func TestDiesPerWafer(t *testing.T) {
 			t.Errorf("%g dies of %g mm, want %g", got, side, want)
 		}
 	}
-	// An edge of 5 mm leaves 290 mm; lanes of 0.2 mm make 10.2 mm of 10: π·145²/104.04 − π·290/√208.08 = 634.87 − 63.16.
+	// An edge of 5 mm leaves 290 mm; lanes of 0.2 mm make 10.2 mm of 10: π·145²/104.04 −
+	// π·290/√208.08 = 634.87 − 63.16.
 	d := Die{Area: 100, Across: 300, Edge: 5, Scribe: 0.2}
 	if got := d.PerWafer(); math.Abs(got-571.71) > 0.01 {
 		t.Errorf("%g dies with edge and lanes", got)
 	}
 }
 
-// TestYield: 1 + 0.11/100·814/10 = 1.08954, to the power of −10 is 0.42419: a die of an H100 by the defects that Chiplet Actuary has
-// for 5 nm. No defects spoil none; what hardly clusters is Poisson's.
+// TestYield: 1 + 0.11/100·814/10 = 1.08954, to the power of −10 is 0.42419: a die of an H100 by the
+// defects that Chiplet Actuary has for 5 nm. No defects spoil none; what hardly clusters is
+// Poisson's.
 func TestYield(t *testing.T) {
 	d := Die{Area: 814, Defects: 0.11, Cluster: 10}
 	if got := d.Yield(); math.Abs(got-0.42419) > 1e-5 {
@@ -38,7 +41,8 @@ func TestYield(t *testing.T) {
 	}
 }
 
-// TestMade: two dies at half of 640.22 for $6402.2 cost $20 each; with a package of $10 and 2 GB at $3 they make $56.
+// TestMade: two dies at half of 640.22 for $6402.2 cost $20 each; with a package of $10 and 2 GB at
+// $3 they make $56.
 func TestMade(t *testing.T) {
 	d := Die{Area: 100, Count: 2, Defects: 0.01, Cluster: 1, Across: 300}
 	d.Defects = 1 // 1 + 1/100·100/1 = 2

@@ -9,8 +9,8 @@ import (
 	"throughline/model"
 )
 
-// FuzzSystem reads files that may be anything: there are problems with a place in the file, or a system that models can
-// be evaluated on.
+// FuzzSystem reads files that may be anything: there are problems with a place in the file, or a
+// system that models can be evaluated on.
 func FuzzSystem(f *testing.F) {
 	if racing.Enabled {
 		f.Skip("nothing runs beside")

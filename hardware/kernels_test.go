@@ -54,7 +54,8 @@ func TestKernelsByName(t *testing.T) {
 	}
 }
 
-// TestKernelsAreShared: runs side by side read systems with the same built-in kernels, and bind them.
+// TestKernelsAreShared: runs side by side read systems with the same built-in kernels, and bind
+// them.
 func TestKernelsAreShared(t *testing.T) {
 	src, _ := hardware.Catalogue.Find("L40S")
 	var wait sync.WaitGroup

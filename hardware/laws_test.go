@@ -12,7 +12,8 @@ import (
 	"throughline/hardware/kernel"
 )
 
-// computed is the number type that the products of a kernel run in, by its key, and the bytes of an element of its weights.
+// computed is the number type that the products of a kernel run in, by its key, and the bytes of an
+// element of its weights.
 func computed(key string) (string, float64) {
 	base := strings.TrimSuffix(strings.TrimSuffix(key, kernel.Tuned), kernel.Blocks)
 	switch base {
@@ -53,10 +54,12 @@ const blockRead = 32 * 3 * 7168 * 2048
 
 func blockFlops(rows float64) float64 { return 2 * rows * blockRead }
 
-// TestKernelsObeyLaws: the built-in kernels of products are never faster than the peaks of their chip, and more rows never take
-// less. Where operations decide, the chips of one die agree within 15%. Two kinds are left out of that. SGLang's tables of fused blocks
-// on H100 and H200 differ by 16% themselves (median of 594 rows of 8,192 tokens and more), as what they move between their products
-// takes part. Products of 8 bits with one scale are cuBLAS on the H200 and DeepGEMM on the H100, up to a third slower.
+// TestKernelsObeyLaws: the built-in kernels of products are never faster than the peaks of their
+// chip, and more rows never take less. Where operations decide, the chips of one die agree within
+// 15%. Two kinds are left out of that. SGLang's tables of fused blocks on H100 and H200 differ by
+// 16% themselves (median of 594 rows of 8,192 tokens and more), as what they move between their
+// products takes part. Products of 8 bits with one scale are cuBLAS on the H200 and DeepGEMM on the
+// H100, up to a third slower.
 func TestKernelsObeyLaws(t *testing.T) {
 	const enough = 2048 // rows, for operations to decide
 	large := map[string]map[string]float64{}

@@ -63,8 +63,8 @@ func numberKeys(t *testing.T) map[string]map[string]any {
 	return out
 }
 
-// Every number of the format outside tables is a parameter of a system, with the bounds of the format, but those of power
-// other than its limit: without that, no time follows from them.
+// Every number of the format outside tables is a parameter of a system, with the bounds of the
+// format, but those of power other than its limit: without that, no time follows from them.
 func TestParametersAreTheNumbersOfTheFormat(t *testing.T) {
 	src, _ := hardware.Catalogue.Find("H200")
 	s, _ := hardware.Read("H200", src)

@@ -12,7 +12,8 @@ import (
 	"throughline/model"
 )
 
-// Every built-in file is sound, says where it comes from, and has a name that is not that of another one.
+// Every built-in file is sound, says where it comes from, and has a name that is not that of
+// another one.
 func TestCatalogue(t *testing.T) {
 	taken := map[string]string{}
 	claim := func(name, of string) {
@@ -106,8 +107,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestServedModels: the catalogue knows the models of a public table of serving runs by the names there, but for those whose configs are not
-// published, or not to be had.
+// TestServedModels: the catalogue knows the models of a public table of serving runs by the names
+// there, but for those whose configs are not published, or not to be had.
 func TestServedModels(t *testing.T) {
 	const table = "../../shared/measurements/fresh/serving.csv"
 	file, err := os.Open(table)

@@ -20,7 +20,8 @@ func builtIn(t *testing.T, name string) *model.Model {
 	return m
 }
 
-// TestPublished: weights by module in their formats, scales included, against the sizes of published checkpoints.
+// TestPublished: weights by module in their formats, scales included, against the sizes of
+// published checkpoints.
 func TestPublished(t *testing.T) {
 	const gib = 1 << 30
 	for _, c := range []struct {
@@ -31,8 +32,9 @@ func TestPublished(t *testing.T) {
 		// Model card of gpt-oss, table 1: checkpoints of 60.8 and 12.8 GiB.
 		{"gpt-oss-120b", "mxfp4 experts, rest bf16", 60.8 * gib, 0.003},
 		{"gpt-oss-20b", "mxfp4 experts, rest bf16", 12.8 * gib, 0.003},
-		// The files of DeepSeek-V3 have 688,586,727,753 bytes, of which the draft module has 14 B parameters less its copies of
-		// embedding and head; one expert layer of 256 + 1 experts and attention is 11.5 B.
+		// The files of DeepSeek-V3 have 688,586,727,753 bytes, of which the draft module has 14 B
+		// parameters less its copies of embedding and head; one expert layer of 256 + 1 experts and
+		// attention is 11.5 B.
 		{"DeepSeek-V3", "fp8_block", 688586727753 - 11.5e9 - 2*2*129280*7168, 0.005},
 		// Kimi-K2-Thinking, the same formats: about 594 GB.
 		{"Kimi-K2.5", "int4_g32 experts, rest bf16", 594e9, 0.002},

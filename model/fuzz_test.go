@@ -9,8 +9,8 @@ import (
 	"throughline/model"
 )
 
-// FuzzModel reads files that may be anything: there are problems with a place in the file, or a model that can be
-// evaluated.
+// FuzzModel reads files that may be anything: there are problems with a place in the file, or a
+// model that can be evaluated.
 func FuzzModel(f *testing.F) {
 	fuzzing.AddCatalogue(f, model.Catalogue)
 	fuzzing.AddFiles(f, "../internal/cli/testdata/bad/model/*.json")

@@ -33,7 +33,8 @@ func publishedConfigs(t *testing.T) []string {
 	return files
 }
 
-// TestPublishedConfigs imports every published config. The summary of shape and warnings is in testdata/published.txt.
+// TestPublishedConfigs imports every published config. The summary of shape and warnings is in
+// testdata/published.txt.
 func TestPublishedConfigs(t *testing.T) {
 	var b strings.Builder
 	for _, file := range publishedConfigs(t) {
@@ -82,7 +83,8 @@ func summary(m *model.Model) string {
 	return b.String()
 }
 
-// The catalogue holds what the importer makes of the published configs, under the names of the files.
+// The catalogue holds what the importer makes of the published configs, under the names of the
+// files.
 func TestCatalogueIsImported(t *testing.T) {
 	for _, file := range publishedConfigs(t) {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
@@ -116,8 +118,8 @@ func TestCatalogueIsImported(t *testing.T) {
 	}
 }
 
-// TestConfigs imports small configs that each show how a key is read. The native file and the warnings are in the .txt
-// file beside it.
+// TestConfigs imports small configs that each show how a key is read. The native file and the
+// warnings are in the .txt file beside it.
 func TestConfigs(t *testing.T) {
 	files, err := filepath.Glob("testdata/configs/*.json")
 	if err != nil || len(files) == 0 {
@@ -152,7 +154,8 @@ func TestConfigs(t *testing.T) {
 	}
 }
 
-// Engines decode latent attention on the latent vectors, and fuse attention; every processor has the shared experts.
+// Engines decode latent attention on the latent vectors, and fuse attention; every processor has
+// the shared experts.
 func TestImportedSettings(t *testing.T) {
 	for file, want := range map[string]model.Settings{
 		"layer_frequency_as_number": {Absorb: true, Flash: true, SharedReplicas: 2, SharedPerCard: true},
@@ -244,7 +247,8 @@ func mutate(v any, try func(where string)) {
 	}
 }
 
-// Python writes numbers that JSON has not, as in configs of Nemotron; in a string, and in a model file, they are what they were.
+// Python writes numbers that JSON has not, as in configs of Nemotron; in a string, and in a model
+// file, they are what they were.
 func TestPythonNumbers(t *testing.T) {
 	src, err := os.ReadFile("testdata/configs/blocks_by_pattern.json")
 	if err != nil {

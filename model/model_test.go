@@ -8,8 +8,8 @@ import (
 
 func near(got, want float64) bool { return math.Abs(got-want) <= 1e-12*math.Abs(want) }
 
-// TestSeen: 4 queries at the end of a context of 5 stand at the positions 2, 3, 4 and 5; the queries of a whole prompt of
-// 5 at 1 to 5; the one of a decode step at 10.
+// TestSeen: 4 queries at the end of a context of 5 stand at the positions 2, 3, 4 and 5; the
+// queries of a whole prompt of 5 at 1 to 5; the one of a decode step at 10.
 func TestSeen(t *testing.T) {
 	for name, c := range map[string]struct {
 		a                     Attention
@@ -42,8 +42,8 @@ func TestSeen(t *testing.T) {
 	}
 }
 
-// TestRead: entries that several queries see are read once. The queries of a window of w need the w − 1 tokens in front
-// of them.
+// TestRead: entries that several queries see are read once. The queries of a window of w need the w
+// − 1 tokens in front of them.
 func TestRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		a                     Attention
@@ -90,7 +90,8 @@ func TestCacheOfALayer(t *testing.T) {
 		"indexer":                 {with(func(a *Attention) { a.IndexHeads, a.IndexDim, a.IndexTopK = 2, 6, 3 }), 2, 10 * (5 + 6) * 5},
 		"latent":                  {Attention{Kind: Latent, Heads: 4, KVRank: 4, RopeDim: 1}, 4, 10 * 5 * 5},
 		"latent with an indexer":  {Attention{Kind: Latent, Heads: 4, KVRank: 4, RopeDim: 1, IndexDim: 6}, 1, 10 * 11 * 5},
-		// A state of 4·2·3 = 24 elements; 3 tokens of 2·2·2 + 4·3 = 20 elements in front of the convolution; 4 bytes each.
+		// A state of 4·2·3 = 24 elements; 3 tokens of 2·2·2 + 4·3 = 20 elements in front of the
+		// convolution; 4 bytes each.
 		"gated delta": {delta, 1, (24 + 60) * 4},
 		// 2 value heads and a key head: 12 and 3·(4 + 6).
 		"gated delta on two ranks": {delta, 2, (12 + 30) * 4},
@@ -111,8 +112,8 @@ func TestPublishedCaches(t *testing.T) {
 	if got := sparse.CacheBytes(1, 1000, 1); got != 1000*704*61 {
 		t.Errorf("DeepSeek-V3.2: %v bytes", got)
 	}
-	// Qwen3-Next: 12 layers with keys and values of 2·256 elements; 36 with a state of 32·128·128 and 3 tokens of
-	// 2·16·128 + 32·128 = 8192 in front of the convolution, in float32.
+	// Qwen3-Next: 12 layers with keys and values of 2·256 elements; 36 with a state of 32·128·128
+	// and 3 tokens of 2·16·128 + 32·128 = 8192 in front of the convolution, in float32.
 	hybrid := Model{
 		Layers: 48, Attention: Attention{Kind: GroupQuery, Heads: 16, KVHeads: 2, HeadDim: 256},
 		Mixed: []MixedAttention{{Attention{Kind: GatedDelta, Heads: 32, KVHeads: 16, HeadDim: 128, Conv: 4}, 36}},
@@ -133,7 +134,8 @@ func TestPublishedCaches(t *testing.T) {
 	}
 }
 
-// TestAttentionLayers: the layers of a stage are shared out like those of the model, and none is lost or invented.
+// TestAttentionLayers: the layers of a stage are shared out like those of the model, and none is
+// lost or invented.
 func TestAttentionLayers(t *testing.T) {
 	counts := func(m *Model, n int) (out [4]int) {
 		for kind, layers := range m.AttentionLayers(n) {

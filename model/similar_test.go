@@ -2,7 +2,8 @@ package model
 
 import "testing"
 
-// TestSimilar: a checkpoint that is not built in has a neighbour of its family and size, or one of its size, or none.
+// TestSimilar: a checkpoint that is not built in has a neighbour of its family and size, or one of
+// its size, or none.
 func TestSimilar(t *testing.T) {
 	for name, want := range map[string]string{
 		"Qwen/Qwen1.5-72B-Chat": "Qwen2.5-72B", "01-ai/Yi-34B": "CodeLlama-34B", "mistralai/Mixtral-8x7B-Instruct-v0.9": "Mixtral-8x7B", "Qwen3-Turbo-30B-A3B": "Qwen3-30B-A3B",

@@ -10,7 +10,8 @@ import (
 	"throughline/number"
 )
 
-// TestBytes: the share of the scales, by hand. A bit of a scale of s bits over n elements is s/n bits each.
+// TestBytes: the share of the scales, by hand. A bit of a scale of s bits over n elements is s/n
+// bits each.
 func TestBytes(t *testing.T) {
 	for name, bits := range map[string]float64{
 		"mxfp4": 4 + 8./32, "nvfp4": 4 + 8./16, "fp4": 4 + 8./16, "int4": 4 + 16./128, "w4a16": 4 + 16./128, "int4_g32": 4 + 16./32,
@@ -26,8 +27,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestTable: names are unique, inputs are formats that something is multiplied in, and all that is narrower than 16 bits has
-// a source.
+// TestTable: names are unique, inputs are formats that something is multiplied in, and all that is
+// narrower than 16 bits has a source.
 func TestTable(t *testing.T) {
 	var names []string
 	for i := range number.Formats {
@@ -60,8 +61,8 @@ func TestModelFile(t *testing.T) {
 	}
 }
 
-// TestGGUF: bits of the blocks by hand, two bytes for each scale of 16 bits, and the layers of a mixture of 32: the first four, the
-// last four, and every third of those between, 6, 9, … 27.
+// TestGGUF: bits of the blocks by hand, two bytes for each scale of 16 bits, and the layers of a
+// mixture of 32: the first four, the last four, and every third of those between, 6, 9, … 27.
 func TestGGUF(t *testing.T) {
 	for name, bits := range map[string]float64{
 		"q2_k": 2.625, "q3_k_m": 3.4375, "iq4_xs": 4.25, "q4_0": 4 + 16./32, "q4_1": 4 + 32./32, "q4_k_m": 4 + (16+16+12*8)/256., "q5_0": 5 + 16./32,

@@ -11,7 +11,8 @@ import (
 
 var alone = plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}}, Batch: plan.Batch{Count: 1, Size: 3}}
 
-// eagerly is a framework whose activation is 8 kernels, whose residuals are one each, and whose cache is copied.
+// eagerly is a framework whose activation is 8 kernels, whose residuals are one each, and whose
+// cache is copied.
 func eagerly() *op.Eager {
 	e := &op.Eager{GrowsCache: true, AllLogits: true, Launch: 1}
 	e.Kernels[op.Activation] = op.Unfused{Kernels: 8, Elements: 18}
@@ -22,8 +23,9 @@ func eagerly() *op.Eager {
 	return e
 }
 
-// TestEager: of a layer of a plain model a host launches the norm, qkv, two copies of the cache, attention, projection and residual,
-// and of the dense block norm, up, 8 kernels of the activation, down and residual: 19. Ends: embedding, norm, head, choice.
+// TestEager: of a layer of a plain model a host launches the norm, qkv, two copies of the cache,
+// attention, projection and residual, and of the dense block norm, up, 8 kernels of the activation,
+// down and residual: 19. Ends: embedding, norm, head, choice.
 func TestEager(t *testing.T) {
 	m := groupQuery()
 	m.MLP, m.Vocab, m.Attention.QKNorm, m.Attention.Gated = model.Plain, 11, false, false
@@ -38,7 +40,8 @@ func TestEager(t *testing.T) {
 	if got, want := stage.Launched(nil), 19*float64(m.Layers); got != want {
 		t.Errorf("%g launches, not %g", got, want)
 	}
-	// 3 sequences of 10 tokens with a key and a value of each of the KV heads; half of what moves is read, half written, in two kernels.
+	// 3 sequences of 10 tokens with a key and a value of each of the KV heads; half of what moves
+	// is read, half written, in two kernels.
 	kv := 3 * 10 * float64(2*m.Attention.KVHeads*m.Attention.HeadDim) * 4
 	grown := find(t, &stage, op.CacheGrowth)
 	bytes(t, "grown", grown.Repeat*grown.Bytes(), 2*kv*float64(m.Layers))

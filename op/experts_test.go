@@ -9,8 +9,9 @@ import (
 	"throughline/plan"
 )
 
-// TestFilledTiles: 16 experts on each of two ranks and tiles of 8 rows. 3 sequences on each of two replicas choose 2·6 = 12 experts, which with
-// 16·7 rows of room are 124, in whole tiles 128: 2·128·8·2·4 flops up, and 128·4 elements of activation. Weights are those that tokens visit.
+// TestFilledTiles: 16 experts on each of two ranks and tiles of 8 rows. 3 sequences on each of two
+// replicas choose 2·6 = 12 experts, which with 16·7 rows of room are 124, in whole tiles 128:
+// 2·128·8·2·4 flops up, and 128·4 elements of activation. Weights are those that tokens visit.
 func TestFilledTiles(t *testing.T) {
 	m := expertModel(model.Gated)
 	m.Experts = model.Experts{Routed: 32, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}

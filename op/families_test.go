@@ -7,8 +7,9 @@ import (
 	"throughline/op"
 )
 
-// counted is a model counted by hand from its published config and modelling code: parameters that operators hold, those that a token is
-// multiplied with, cached elements that a token adds, and bytes of state of a sequence.
+// counted is a model counted by hand from its published config and modelling code: parameters that
+// operators hold, those that a token is multiplied with, cached elements that a token adds, and
+// bytes of state of a sequence.
 type counted struct {
 	name          string
 	total, active float64
@@ -23,8 +24,9 @@ func grouped(hidden, heads, kv, dim float64) float64 {
 	return hidden*(heads+2*kv)*dim + heads*dim*hidden
 }
 
-// TestFamiliesByHand counts a model of every family. Norms, which are held but not multiplied with, stand in brackets of their own; filters
-// of convolutions and biases belong to no operator. Where embeddings are tied, the output projection is the embedding.
+// TestFamiliesByHand counts a model of every family. Norms, which are held but not multiplied with,
+// stand in brackets of their own; filters of convolutions and biases belong to no operator. Where
+// embeddings are tied, the output projection is the embedding.
 func TestFamiliesByHand(t *testing.T) {
 	for _, c := range []counted{
 		qwen25(), qwen3(), qwen35(), qwen3Next(), gemma2(), gemma3(), mistralSmall(), mistralLarge2(), mistralLarge3(), ernie(), gptOSS(),
@@ -54,8 +56,8 @@ func qwen3() counted {
 	return counted{"Qwen3-0.6B", 151936*h + layers + (28*(2*h+2*128) + h), 151936*h + layers, 28 * 2 * 8 * 128, 0}
 }
 
-// 24 layers of gated delta nets: queries and keys of 16 heads, values and gate of 32, decay and strength of 32; 8 of attention with a gate
-// as wide as the queries, and norms of heads of 256.
+// 24 layers of gated delta nets: queries and keys of 16 heads, values and gate of 32, decay and
+// strength of 32; 8 of attention with a gate as wide as the queries, and norms of heads of 256.
 func qwen35() counted {
 	const h = 4096
 	linear := h*(2*16*128+2*32*128+2*32) + 32.*128*h
@@ -106,8 +108,8 @@ func mistralLarge2() counted {
 	return counted{"Mistral-Large-2", 2*32768*h + layers + (88*2*h + h), 32768*h + layers, 88 * 2 * 8 * 128, 0}
 }
 
-// Latent attention of 128 heads: queries through 1536, keys and values through 512 and 64; 3 dense layers, 58 with 4 of 128 experts and one
-// for all.
+// Latent attention of 128 heads: queries through 1536, keys and values through 512 and 64; 3 dense
+// layers, 58 with 4 of 128 experts and one for all.
 func mistralLarge3() counted {
 	const h, expert = 7168, 3 * 7168 * 4096
 	attention := h*1536 + 1536.*128*(128+64) + h*(512+64) + 512.*128*(128+128) + 128.*128*h
@@ -124,14 +126,16 @@ func ernie() counted {
 	return counted{"ERNIE-4.5-21B-A3B", 103424*h + same + 27*66*expert + (28*2*h + h), 103424*h + same + 27*8*expert, 28 * 2 * 4 * 128, 0}
 }
 
-// Every other layer has a window of 128; 4 of 32 experts. Sinks are one number for each head, biases one for each output.
+// Every other layer has a window of 128; 4 of 32 experts. Sinks are one number for each head,
+// biases one for each output.
 func gptOSS() counted {
 	const h, expert = 2880, 3 * 2880 * 2880
 	same := 24*grouped(h, 64, 8, 64) + 24*h*32
 	return counted{"gpt-oss-20b", 2*201088*h + same + 24*32*expert + (24*2*h + h), 201088*h + same + 24*4*expert, 12 * 2 * 8 * 64, 0}
 }
 
-// 70 layers of lightning attention: queries, keys, values and gate of 64 heads of 128; 10 of attention; 2 of 32 experts.
+// 70 layers of lightning attention: queries, keys, values and gate of 64 heads of 128; 10 of
+// attention; 2 of 32 experts.
 func miniMaxM1() counted {
 	const h, expert = 6144, 3 * 6144 * 9216
 	linear := h*4*64*128 + 64.*128*h
@@ -151,8 +155,9 @@ func miniMaxM2() counted {
 	}
 }
 
-// 20 layers of delta attention with 32 heads of 128: queries, keys and values; decays of channels and the output gate through a rank of 128,
-// strengths of heads. 7 of latent attention with direct queries. One dense layer, 26 with 8 of 256 experts and one for all.
+// 20 layers of delta attention with 32 heads of 128: queries, keys and values; decays of channels
+// and the output gate through a rank of 128, strengths of heads. 7 of latent attention with direct
+// queries. One dense layer, 26 with 8 of 256 experts and one for all.
 func kimiLinear() counted {
 	const h, expert, inner = 2304, 3 * 2304 * 1024, 32 * 128
 	delta := 3*h*inner + 2*128*(h+inner) + h*32. + inner*h
@@ -164,7 +169,8 @@ func kimiLinear() counted {
 	}
 }
 
-// mamba is a Mamba-2 block: gate and x, B and C of 8 groups, steps of the heads; output. The norm of what the state returns stands apart.
+// mamba is a Mamba-2 block: gate and x, B and C of 8 groups, steps of the heads; output. The norm
+// of what the state returns stands apart.
 func mamba(hidden, heads, dim, groups, state float64) float64 {
 	return hidden*(2*heads*dim+2*groups*state+heads) + heads*dim*hidden
 }
@@ -179,7 +185,8 @@ func nemotronH() counted {
 	}
 }
 
-// 23 of Mamba, 6 of attention, 23 with 6 of 128 experts of up and down, and one of twice the width for all.
+// 23 of Mamba, 6 of attention, 23 with 6 of 128 experts of up and down, and one of twice the width
+// for all.
 func nemotronNano() counted {
 	const h, expert = 2688, 2 * 2688 * 1856
 	same := 23*mamba(h, 64, 64, 8, 128) + 6*grouped(h, 32, 2, 128) + 23*(h*128+2*expert)
@@ -189,7 +196,8 @@ func nemotronNano() counted {
 	}
 }
 
-// 40 of Mamba, 8 of attention, 40 with 22 of 512 experts, which see tokens projected down to 1024; the one for all sees them as they are.
+// 40 of Mamba, 8 of attention, 40 with 22 of 512 experts, which see tokens projected down to 1024;
+// the one for all sees them as they are.
 func nemotronSuper() counted {
 	const h, expert = 4096, 2 * 1024 * 2688
 	same := 40*mamba(h, 128, 64, 8, 128) + 8*grouped(h, 32, 2, 128) + 40*(h*512+2*h*1024+2*h*5376)
@@ -199,7 +207,8 @@ func nemotronSuper() counted {
 	}
 }
 
-// 36 layers of Mamba with one group, 4 of attention, each with 6 of 64 experts and one of twice the width for all.
+// 36 layers of Mamba with one group, 4 of attention, each with 6 of 64 experts and one of twice the
+// width for all.
 func granite() counted {
 	const h, expert = 1536, 3 * 1536 * 512
 	same := 36*mamba(h, 48, 64, 1, 128) + 4*grouped(h, 12, 4, 128) + 40*(h*64+2*expert)

@@ -9,8 +9,9 @@ import (
 	"throughline/plan"
 )
 
-// TestModules: a small expert model whose attention has 8 bits, experts four with scales, and the rest 16. Products read
-// weights and inputs of their module and write 2 bytes; what lies between them has 2.
+// TestModules: a small expert model whose attention has 8 bits, experts four with scales, and the
+// rest 16. Products read weights and inputs of their module and write 2 bytes; what lies between
+// them has 2.
 func TestModules(t *testing.T) {
 	m := &model.Model{
 		Name: "modules", Hidden: 8, Layers: 1, Vocab: 100,
@@ -55,7 +56,8 @@ func TestModules(t *testing.T) {
 		{op.OutputProjection, model.AttentionModule, 8 * 8 * 1, tokens * (8*1 + 8*2)},
 		{op.AttentionResidual, model.AttentionModule, 0, 3 * tokens * 8 * 2},
 		{op.Router, model.EndModule, 8 * 4 * 2, tokens * (8 + 4) * 2},
-		// Four experts of half a byte and a shared one of two bytes, which is as much as four: 8 of 8 × 12.
+		// Four experts of half a byte and a shared one of two bytes, which is as much as four: 8 of
+		// 8 × 12.
 		{op.ExpertGateUp, model.ExpertModule, 8 * 8 * 12 * 0.5, tokens * 3 * (8 + 12) * 2},
 		{op.ExpertDown, model.ExpertModule, 8 * 6 * 8 * 0.5, tokens * 3 * (6 + 8) * 2},
 		{op.OutputHead, model.EndModule, 8 * 100 * 2, tokens * (8 + 100) * 2},
@@ -75,7 +77,8 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// TestNothingEnds: of a chunk of a prompt that does not end no token is wanted. Its last norm has no rows, and still a number.
+// TestNothingEnds: of a chunk of a prompt that does not end no token is wanted. Its last norm has
+// no rows, and still a number.
 func TestNothingEnds(t *testing.T) {
 	m := &model.Model{Hidden: 8, Layers: 1, FeedForward: 8, Vocab: 10, Attention: model.Attention{Kind: model.MultiHead, Heads: 2, KVHeads: 2, HeadDim: 4}}
 	prec := plan.Precision{Weight: 1, Activation: 1, Cache: 1, Comm: 1}

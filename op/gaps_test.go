@@ -9,7 +9,8 @@ import (
 	"throughline/plan"
 )
 
-// TestEndsAreNoAttention: the ends of a model belong to no attention block, whatever the list held before.
+// TestEndsAreNoAttention: the ends of a model belong to no attention block, whatever the list held
+// before.
 func TestEndsAreNoAttention(t *testing.T) {
 	m, set, as := groupQuery(), model.Settings{Flash: true}, assume.Physical
 	m.Vocab = 100
@@ -30,8 +31,9 @@ func TestEndsAreNoAttention(t *testing.T) {
 	}
 }
 
-// TestWideNorms: norms over all heads need the sums of squares of all ranks, of the queries and of the keys of three tokens, in 4 bytes
-// each; those of a head need nothing, nor do those of a rank that has all heads.
+// TestWideNorms: norms over all heads need the sums of squares of all ranks, of the queries and of
+// the keys of three tokens, in 4 bytes each; those of a head need nothing, nor do those of a rank
+// that has all heads.
 func TestWideNorms(t *testing.T) {
 	for _, c := range []struct {
 		wide bool

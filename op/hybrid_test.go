@@ -12,9 +12,11 @@ import (
 	"throughline/plan"
 )
 
-// TestMamba: 4 heads of 3 elements with a state of 2 each, in 2 groups that share B and C, on two ranks: 2 heads and one group each. x, B
-// and C are 6 + 2 + 2 = 10 wide; with the gate, 6, and the step of each head, 2, the input is projected to 18. The state of a sequence is
-// 2·3·2 elements and 3 tokens of 10, of 4 bytes, read and written: 2·3·168/5 cached elements. The norm is over a group of heads.
+// TestMamba: 4 heads of 3 elements with a state of 2 each, in 2 groups that share B and C, on two
+// ranks: 2 heads and one group each. x, B and C are 6 + 2 + 2 = 10 wide; with the gate, 6, and the
+// step of each head, 2, the input is projected to 18. The state of a sequence is 2·3·2 elements and
+// 3 tokens of 10, of 4 bytes, read and written: 2·3·168/5 cached elements. The norm is over a group
+// of heads.
 func TestMamba(t *testing.T) {
 	m := dense(model.Attention{Kind: model.Mamba, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3, Conv: 4}, model.Plain)
 	compare(t, physically(bare, m, fused, twoRanks, decode).Of(op.AttentionBlock), times(2, []row{
@@ -30,7 +32,8 @@ func TestMamba(t *testing.T) {
 	compare(t, only(physically(bare, m, fused, twoRanks, prefill), op.LinearState), times(2, []row{
 		product(op.LinearState, 12*2*664, 0, 12*(10+6), 2*3*168.0/5, 72, 12, 3, 2),
 	}))
-	// Engines make no gates of it in a kernel of their own, and a state that a context of a million tokens does not grow.
+	// Engines make no gates of it in a kernel of their own, and a state that a context of a million
+	// tokens does not grow.
 	if n := len(only(physically(assume.Physical, m, fused, twoRanks, decode), op.LinearGates)); n != 0 {
 		t.Errorf("%d kernels of gates", n)
 	}
@@ -39,8 +42,9 @@ func TestMamba(t *testing.T) {
 	}
 }
 
-// TestKimiDelta: on two ranks 2 of 4 heads of 2 elements; queries, keys and values 4 wide each. A decay for each channel goes through a
-// rank of 5, the output gate through one of 3, which both ranks have all of: 12 + 2 for the strengths + 5 + 3 = 22.
+// TestKimiDelta: on two ranks 2 of 4 heads of 2 elements; queries, keys and values 4 wide each. A
+// decay for each channel goes through a rank of 5, the output gate through one of 3, which both
+// ranks have all of: 12 + 2 for the strengths + 5 + 3 = 22.
 func TestKimiDelta(t *testing.T) {
 	m := dense(model.Attention{Kind: model.GatedDelta, Heads: 4, KVHeads: 4, HeadDim: 2, DecayRank: 5, GateRank: 3}, model.Gated)
 	list := physically(assume.Physical, m, fused, twoRanks, decode)
@@ -53,7 +57,8 @@ func TestKimiDelta(t *testing.T) {
 	bytes(t, "gates", find(t, list, op.LinearGates).Moved, 3*2*3*(3+4))
 }
 
-// TestMixerOnly: of 6 layers 2 have no feed-forward block. A stage of 3 has two with one, so that none is too light.
+// TestMixerOnly: of 6 layers 2 have no feed-forward block. A stage of 3 has two with one, so that
+// none is too light.
 func TestMixerOnly(t *testing.T) {
 	m := groupQuery()
 	m.Layers, m.MixerOnly = 6, 2
@@ -63,8 +68,8 @@ func TestMixerOnly(t *testing.T) {
 	}
 }
 
-// TestCapsAndPostNorms: norms behind both blocks, of 3·8 elements; three kernels over the logits of 3 tokens; three operations on each of
-// the 3·4·10 scores besides the five of softmax.
+// TestCapsAndPostNorms: norms behind both blocks, of 3·8 elements; three kernels over the logits of
+// 3 tokens; three operations on each of the 3·4·10 scores besides the five of softmax.
 func TestCapsAndPostNorms(t *testing.T) {
 	m := groupQuery()
 	m.PostNorms, m.LogitCap, m.Attention.ScoreCap, m.Vocab = true, true, true, 10
@@ -106,9 +111,10 @@ func wholeModel(t *testing.T, m *model.Model, set *model.Settings, g op.Group) (
 	return weights, flops, state
 }
 
-// TestOperatorsHoldAllParameters: what the operators of every built-in model hold are its parameters, and products with weights take two
-// operations for each parameter that a token uses: no operator is missing. Filters of convolutions and what else belongs to no product,
-// norm or embedding are less than a thousandth.
+// TestOperatorsHoldAllParameters: what the operators of every built-in model hold are its
+// parameters, and products with weights take two operations for each parameter that a token uses:
+// no operator is missing. Filters of convolutions and what else belongs to no product, norm or
+// embedding are less than a thousandth.
 func TestOperatorsHoldAllParameters(t *testing.T) {
 	for _, name := range model.Catalogue.Names() {
 		m, set := builtin.Model(t, name)
@@ -137,11 +143,12 @@ func TestOperatorsHoldAllParameters(t *testing.T) {
 	}
 }
 
-// TestLinearInputs: queries, keys, values and output gate of gated delta attention in one product, with the gates of heads apart, or all
-// four apart; together they have the same weights.
+// TestLinearInputs: queries, keys, values and output gate of gated delta attention in one product,
+// with the gates of heads apart, or all four apart; together they have the same weights.
 func TestLinearInputs(t *testing.T) {
 	m, set := builtin.Model(t, "Qwen3-Next-80B-A3B")
-	// Keys and queries of 16 heads and values and gate of 32, 128 wide each, and two gates of each of the 32.
+	// Keys and queries of 16 heads and values and gate of 32, 128 wide each, and two gates of each
+	// of the 32.
 	const mixed, gate, heads = 2*16*128 + 32*128, 32 * 128, 32
 	for inputs, want := range map[int][]float64{0: {mixed + gate + 2*heads}, 2: {mixed + gate, 2 * heads}, 4: {mixed, gate, heads, heads}} {
 		p := oneRank

@@ -11,8 +11,8 @@ import (
 	"throughline/plan"
 )
 
-// TestEveryKernelIsUsed: the operators of the built-in models run in every kernel that the table has for operators, and
-// what they say of their shape is what that kernel needs.
+// TestEveryKernelIsUsed: the operators of the built-in models run in every kernel that the table
+// has for operators, and what they say of their shape is what that kernel needs.
 func TestEveryKernelIsUsed(t *testing.T) {
 	used := map[kernel.Slot]bool{}
 	for _, name := range model.Catalogue.Names() {

@@ -12,7 +12,8 @@ import (
 	"throughline/plan"
 )
 
-// A weight takes 2 bytes, an activation 3, a cached element 5, a sent one 7: a number in the wrong place shows.
+// A weight takes 2 bytes, an activation 3, a cached element 5, a sent one 7: a number in the wrong
+// place shows.
 var precision = plan.Precision{Weight: 2, Activation: 3, Cache: 5, Comm: 7}
 
 // row is what an operator must do. Sizes are in elements.
@@ -111,21 +112,23 @@ func lower(m *model.Model, set model.Settings, p plan.Plan, g op.Group) *op.List
 	return &list
 }
 
-// Three sequences in all tests of attention. A decode step has one token each, 3 tokens, which attend to 10. A prefill
-// has 4 new tokens of 5, the first being cached: 12 tokens, which attend to 5.
+// Three sequences in all tests of attention. A decode step has one token each, 3 tokens, which
+// attend to 10. A prefill has 4 new tokens of 5, the first being cached: 12 tokens, which attend to
+// 5.
 var (
 	decode  = op.Group{Phase: op.Decode, New: 1, Context: 10}
 	prefill = op.Group{Phase: op.Prefill, New: 4, Context: 5, Ends: true}
 	three   = plan.Batch{Count: 1, Size: 3}
 )
 
-// Hidden width 8 and feed-forward width 16 in all of them. Three layers over two stages are two in the fuller one.
+// Hidden width 8 and feed-forward width 16 in all of them. Three layers over two stages are two in
+// the fuller one.
 func dense(a model.Attention, kind model.MLPKind) *model.Model {
 	return &model.Model{Hidden: 8, Layers: 3, FeedForward: 16, Attention: a, MLP: kind}
 }
 
-// What is the same in several tests: norms and residuals of 3·8 or 12·8 elements, and for two tensor-parallel ranks the
-// all-reduce of as many, and the feed-forward blocks of width 16/2 = 8.
+// What is the same in several tests: norms and residuals of 3·8 or 12·8 elements, and for two
+// tensor-parallel ranks the all-reduce of as many, and the feed-forward blocks of width 16/2 = 8.
 var (
 	norm3        = vector(op.MLPNorm, 7*24, 8, 2*24, 24)
 	norm12       = vector(op.MLPNorm, 7*96, 8, 2*96, 96)
@@ -159,8 +162,8 @@ var (
 	}
 )
 
-// TestMultiHead: 4 heads of 2 elements on two ranks: 2 heads each, queries, keys and values 4 wide. A plain feed-forward
-// block. Scores: 3·2·10 = 60 in decode, 12·2·5 = 120 in prefill.
+// TestMultiHead: 4 heads of 2 elements on two ranks: 2 heads each, queries, keys and values 4 wide.
+// A plain feed-forward block. Scores: 3·2·10 = 60 in decode, 12·2·5 = 120 in prefill.
 func TestMultiHead(t *testing.T) {
 	m := dense(model.Attention{Kind: model.MultiHead, Heads: 4, KVHeads: 4, HeadDim: 2}, model.Plain)
 	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}}, Batch: three}
@@ -261,13 +264,14 @@ func TestMultiQuery(t *testing.T) {
 	}
 }
 
-// groupQuery has 4 query heads and 2 key/value heads of 2 elements, norms of both and a gate on the output.
+// groupQuery has 4 query heads and 2 key/value heads of 2 elements, norms of both and a gate on the
+// output.
 func groupQuery() *model.Model {
 	return dense(model.Attention{Kind: model.GroupQuery, Heads: 4, KVHeads: 2, HeadDim: 2, QKNorm: true, Gated: true}, model.Gated)
 }
 
-// TestGroupQuery: all heads on one rank: queries 8 wide, keys and values 4. The feed-forward block is 16 wide. Scores:
-// 3·4·10 = 120 in decode, 12·4·5 = 240 in prefill.
+// TestGroupQuery: all heads on one rank: queries 8 wide, keys and values 4. The feed-forward block
+// is 16 wide. Scores: 3·4·10 = 120 in decode, 12·4·5 = 240 in prefill.
 func TestGroupQuery(t *testing.T) {
 	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 1, CP: 1}}, Batch: three}
 	head3 := []row{
@@ -336,8 +340,9 @@ func TestGroupQuery(t *testing.T) {
 	}
 }
 
-// TestLatent: 4 heads on two ranks, 2 each; query rank 6, latent rank 4, heads of 3 + 1 elements, values of 5. Queries
-// are 2·(3 + 1) = 8 wide, the result 2·5 = 10, what is cached 4 + 1 = 5. Scores: 60 in decode, 120 in prefill.
+// TestLatent: 4 heads on two ranks, 2 each; query rank 6, latent rank 4, heads of 3 + 1 elements,
+// values of 5. Queries are 2·(3 + 1) = 8 wide, the result 2·5 = 10, what is cached 4 + 1 = 5.
+// Scores: 60 in decode, 120 in prefill.
 func TestLatent(t *testing.T) {
 	m := dense(model.Attention{Kind: model.Latent, Heads: 4, QueryRank: 6, KVRank: 4, NopeDim: 3, RopeDim: 1, ValueDim: 5}, model.Gated)
 	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}}, Batch: three}
@@ -368,8 +373,9 @@ func TestLatent(t *testing.T) {
 		latentNorm12, norm12,
 	}, gatedHalf12...)
 
-	// Expanded: 3·10 = 30 tokens of context, in prefill 3·5 = 15, become keys and values of 2·(3 + 5) = 16 elements; the
-	// keys that attention reads are 2·(3 + 1) = 8 wide with the rotary part, the values 2·5 = 10.
+	// Expanded: 3·10 = 30 tokens of context, in prefill 3·5 = 15, become keys and values of 2·(3 +
+	// 5) = 16 elements; the keys that attention reads are 2·(3 + 1) = 8 wide with the rotary part,
+	// the values 2·5 = 10.
 	expand3 := []row{
 		product(op.LatentUp, 2*30*4*16, 4*16, 30*16, 30*5, 30*16, 30, 16, 4),
 		vector(op.QueryConcat, 24, 0, 2*24, 24),
@@ -379,8 +385,9 @@ func TestLatent(t *testing.T) {
 		vector(op.QueryConcat, 96, 0, 2*96, 96),
 	}
 
-	// Absorbed: the weights of 2·(3 + 5)·4 = 64 elements are split once; queries become 2·(4 + 1) = 10 wide. Each head has
-	// a matrix of 3 × 4 for its queries, one of 4 × 5 for its values, and works on 3 (12) tokens.
+	// Absorbed: the weights of 2·(3 + 5)·4 = 64 elements are split once; queries become 2·(4 + 1) =
+	// 10 wide. Each head has a matrix of 3 × 4 for its queries, one of 4 × 5 for its values, and
+	// works on 3 (12) tokens.
 	absorb3 := []row{
 		vector(op.LatentUpSplit, 64, 0, 2*64, 64),
 		product(op.AbsorbQuery, 2*6*3*4, 2*3*4, 6*(3+4), 0, 6*4, 3, 4, 3),
@@ -420,7 +427,8 @@ func TestLatent(t *testing.T) {
 			product(op.Values, 2*120*5, 0, 120+120+150, 0, 120, 12, 5, 5),
 		}, tail12)},
 		"absorbed decode fused": {true, true, decode, times(2, head3, absorb3, []row{
-			// The scores are working space, but no traffic; the cache of 3 sequences of 10, 5 wide, is read once.
+			// The scores are working space, but no traffic; the cache of 3 sequences of 10, 5 wide,
+			// is read once.
 			product(op.Scores, 2*60*5, 0, 30, 150, 60, 3, 10, 5),
 			vector(op.ScoreAdd, 60, 0, 3*60, 60),
 			vector(op.Softmax, 5*60, 0, 0, 0),
@@ -468,7 +476,8 @@ func TestLatent(t *testing.T) {
 	})
 }
 
-// TestUnits: grouped attention runs at the matrix rate under the reference assumptions, else at the rate of attention.
+// TestUnits: grouped attention runs at the matrix rate under the reference assumptions, else at the
+// rate of attention.
 func TestUnits(t *testing.T) {
 	p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1, CP: 1}}, Batch: three}
 	for _, flash := range []bool{false, true} {
@@ -494,8 +503,9 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// expertModel has 8 routed experts of width 4 in every second layer; a token visits 2 of them and the shared one. The
-// experts have room for half as many tokens more. Of the 6 layers a stage has 3: 2 of experts, 1 dense.
+// expertModel has 8 routed experts of width 4 in every second layer; a token visits 2 of them and
+// the shared one. The experts have room for half as many tokens more. Of the 6 layers a stage has
+// 3: 2 of experts, 1 dense.
 func expertModel(kind model.MLPKind) *model.Model {
 	return &model.Model{
 		Hidden: 8, Layers: 6, FeedForward: 16, MLP: kind,
@@ -504,9 +514,10 @@ func expertModel(kind model.MLPKind) *model.Model {
 	}
 }
 
-// TestExperts: 4 processors, 3 sequences on each, so 12 in the attention batch. Two groups of experts, each cut into two
-// slices of width 2: 8 + 2 redundant + 4 shared replicas are 7 on a processor. The experts of a processor see
-// 3·3 visits·2 slices·1.5 = 27 tokens; 3·3·8 = 72 elements leave it.
+// TestExperts: 4 processors, 3 sequences on each, so 12 in the attention batch. Two groups of
+// experts, each cut into two slices of width 2: 8 + 2 redundant + 4 shared replicas are 7 on a
+// processor. The experts of a processor see 3·3 visits·2 slices·1.5 = 27 tokens; 3·3·8 = 72
+// elements leave it.
 func TestExperts(t *testing.T) {
 	p := plan.Plan{
 		Layout:    plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 2, DP: 1}, SharedReplicas: 4},
@@ -533,7 +544,8 @@ func TestExperts(t *testing.T) {
 				vector(op.MLPResidual, 24, 0, 3*24, 24),
 			})...))
 	})
-	// 4 tokens of each sequence, 12 on a processor, 48 in attention; 108 for the experts. Plain experts.
+	// 4 tokens of each sequence, 12 on a processor, 48 in attention; 108 for the experts. Plain
+	// experts.
 	t.Run("plain prefill", func(t *testing.T) {
 		list := lower(expertModel(model.Plain), model.Settings{Flash: true}, p, prefill)
 		compare(t, list.Of(op.MLPBlock), append(
@@ -560,8 +572,9 @@ func TestExperts(t *testing.T) {
 				vector(op.MLPResidual, 96, 0, 3*96, 96),
 			})...))
 	})
-	// The shared expert on every card: (8 + 2)/4 does not divide, so 12 routed and redundant in 4 groups: 3 and 1 shared.
-	// The experts are whole: no slices, 3·3·1.5 = 13.5 tokens; only 3·2·8 = 48 elements leave a processor.
+	// The shared expert on every card: (8 + 2)/4 does not divide, so 12 routed and redundant in 4
+	// groups: 3 and 1 shared. The experts are whole: no slices, 3·3·1.5 = 13.5 tokens; only 3·2·8 =
+	// 48 elements leave a processor.
 	t.Run("shared per card, whole experts", func(t *testing.T) {
 		p := p
 		p.Experts, p.Redundant, p.SharedPerCard = plan.ExpertSplit{EP: 4, TP: 1, DP: 1}, 4, true
@@ -592,8 +605,8 @@ func TestExperts(t *testing.T) {
 	})
 }
 
-// TestContextParallel: a prompt of 4 tokens in 3 parts: of the 12 tokens of 3 sequences each part computes 4. All keys
-// and values come by: each part is sent on twice, 4 tokens of keys and values.
+// TestContextParallel: a prompt of 4 tokens in 3 parts: of the 12 tokens of 3 sequences each part
+// computes 4. All keys and values come by: each part is sent on twice, 4 tokens of keys and values.
 func TestContextParallel(t *testing.T) {
 	whole := op.Group{Phase: op.Prefill, New: 4, Context: 4}
 	t.Run("group-query", func(t *testing.T) {
@@ -608,7 +621,8 @@ func TestContextParallel(t *testing.T) {
 			vector(op.QueryHeadNorm, 7*32, 2, 2*32, 32),
 			vector(op.KeyHeadNorm, 7*16, 2, 2*16, 16),
 			ring,
-			// 4 tokens, 4 heads, 4 of context: 64 scores. Keys and values of 3 whole sequences of 4, 4 wide.
+			// 4 tokens, 4 heads, 4 of context: 64 scores. Keys and values of 3 whole sequences of
+			// 4, 4 wide.
 			product(op.FusedAttention, 4*64*2, 0, 32+32, 48+48, 32, 4, 4, 2),
 			vector(op.Softmax, 5*64, 0, 0, 0),
 			product(op.OutputProjection, 2*4*8*8, 8*8, 4*(8+8), 0, 32, 4, 8, 8),
@@ -621,7 +635,8 @@ func TestContextParallel(t *testing.T) {
 			vector(op.MLPResidual, 32, 0, 3*32, 32),
 		}))
 	})
-	// The latent and the rotary key are passed on, 4 + 1 elements; the ranks of two tensor-parallel ones lie between.
+	// The latent and the rotary key are passed on, 4 + 1 elements; the ranks of two tensor-parallel
+	// ones lie between.
 	t.Run("latent", func(t *testing.T) {
 		m := dense(model.Attention{Kind: model.Latent, Heads: 4, QueryRank: 6, KVRank: 4, NopeDim: 3, RopeDim: 1, ValueDim: 5}, model.Gated)
 		p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 3}}, Batch: three}
@@ -630,8 +645,8 @@ func TestContextParallel(t *testing.T) {
 		list := lower(m, model.Settings{Absorb: true, Flash: true}, p, whole)
 		compare(t, only(list, op.RingExchange), []row{ring})
 	})
-	// Of a prompt of 9 tokens 3 are cached, by all three parts alike. Each part computes 3·6/3 = 6 tokens, but sends on the
-	// keys and values of its share of the whole context, 3·9/3 = 9 tokens.
+	// Of a prompt of 9 tokens 3 are cached, by all three parts alike. Each part computes 3·6/3 = 6
+	// tokens, but sends on the keys and values of its share of the whole context, 3·9/3 = 9 tokens.
 	t.Run("cached", func(t *testing.T) {
 		p := plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 1, CP: 3}}, Batch: three}
 		ring := comm(op.RingExchange, hardware.PointToPoint, 9*2*4, 3, 3, 0, 0, 0)
@@ -640,8 +655,8 @@ func TestContextParallel(t *testing.T) {
 		compare(t, only(list, op.RingExchange, op.OutputProjection), append(
 			[]row{ring}, times(2, []row{product(op.OutputProjection, 2*6*8*8, 8*8, 6*(8+8), 0, 48, 6, 8, 8)})...))
 	})
-	// In an expert model 3 sequences on a processor are 3·2·3 = 18 in attention, so 18·4/3 = 24 tokens in a part, and 12
-	// in the experts of a processor.
+	// In an expert model 3 sequences on a processor are 3·2·3 = 18 in attention, so 18·4/3 = 24
+	// tokens in a part, and 12 in the experts of a processor.
 	t.Run("experts", func(t *testing.T) {
 		p := plan.Plan{
 			Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 2, CP: 3}, Experts: plan.ExpertSplit{EP: 2, TP: 1, DP: 3}, SharedReplicas: 4},
@@ -670,8 +685,8 @@ func only(list *op.List, kinds ...op.Kind) []op.Op {
 	return out
 }
 
-// TestSequenceParallel: of 4 tokens each of two ranks normalises 2, 16 elements. All 32 are gathered in front of the
-// tensor-parallel parts, and added up and scattered behind them.
+// TestSequenceParallel: of 4 tokens each of two ranks normalises 2, 16 elements. All 32 are
+// gathered in front of the tensor-parallel parts, and added up and scattered behind them.
 func TestSequenceParallel(t *testing.T) {
 	m := dense(model.Attention{Kind: model.MultiHead, Heads: 4, KVHeads: 4, HeadDim: 2}, model.Plain)
 	four := plan.Batch{Count: 1, Size: 4}
@@ -680,7 +695,8 @@ func TestSequenceParallel(t *testing.T) {
 		vector(op.InputNorm, 7*16, 8, 2*16, 16),
 		comm(op.AttentionGather, hardware.AllGather, 32, 2, 2, 0, 16+32, 32),
 		product(op.QKV, 2*4*8*12, 8*12, 4*(8+12), 0, 4*12, 4, 12, 8),
-		// 4 tokens, 2 heads, 10 of context: 80 scores; keys and values of 4 sequences of 10, 4 wide.
+		// 4 tokens, 2 heads, 10 of context: 80 scores; keys and values of 4 sequences of 10, 4
+		// wide.
 		product(op.FusedAttention, 4*80*2, 0, 16+16, 160+160, 16, 4, 10, 2),
 		vector(op.Softmax, 5*80, 0, 0, 0),
 		product(op.OutputProjection, 2*4*4*8, 4*8, 4*(4+8), 0, 32, 4, 8, 4),
@@ -696,7 +712,8 @@ func TestSequenceParallel(t *testing.T) {
 	}))
 
 	t.Run("prefill in two parts", func(t *testing.T) {
-		// 4 sequences of 4 tokens in two parts: 8 tokens, 64 elements; 32 between the parts of each rank.
+		// 4 sequences of 4 tokens in two parts: 8 tokens, 64 elements; 32 between the parts of each
+		// rank.
 		p := p
 		p.Attention.CP = 2
 		list := lower(m, model.Settings{Flash: true}, p, op.Group{Phase: op.Prefill, New: 4, Context: 4})
@@ -718,8 +735,8 @@ func TestSequenceParallel(t *testing.T) {
 	})
 }
 
-// TestDraft: the hidden state and an embedding, 16 elements of 3 tokens, become 8; then comes one layer, whatever the
-// tokens of the step that verifies the drafts.
+// TestDraft: the hidden state and an embedding, 16 elements of 3 tokens, become 8; then comes one
+// layer, whatever the tokens of the step that verifies the drafts.
 func TestDraft(t *testing.T) {
 	m := groupQuery()
 	l := op.NewLowerer(m, &model.Settings{Flash: true}, &precision, &assume.Reference)
@@ -757,7 +774,8 @@ func TestDraft(t *testing.T) {
 	if n := len(only(&list, op.GateUp)); n != 0 {
 		t.Error("the draft layer is dense")
 	}
-	// 3 on each of the 2 processors of a replica: 6 tokens through attention, 3·3·8 = 72 elements from a processor.
+	// 3 on each of the 2 processors of a replica: 6 tokens through attention, 3·3·8 = 72 elements
+	// from a processor.
 	compare(t, only(&list, op.DraftProjection, op.Dispatch), times(1, []row{
 		product(op.DraftProjection, 2*6*16*8, 16*8, 6*(16+8), 0, 48, 6, 8, 16),
 		exchange(op.Dispatch, 72, 2, 2, 2*72*2, 72*2, 3, 2, 8),

@@ -51,8 +51,8 @@ var (
 	attention = []op.Kind{op.FusedAttention, op.Scores, op.Softmax, op.Values}
 )
 
-// TestCausalPrefill: the 4 new tokens of 5 see 2, 3, 4 and 5, 3.5 on average: 12·4·3.5 = 168 scores. All 5 tokens of the 3
-// sequences are read.
+// TestCausalPrefill: the 4 new tokens of 5 see 2, 3, 4 and 5, 3.5 on average: 12·4·3.5 = 168
+// scores. All 5 tokens of the 3 sequences are read.
 func TestCausalPrefill(t *testing.T) {
 	compare(t, only(physically(assume.Physical, groupQuery(), fused, oneRank, prefill), attention...), times(2, []row{
 		product(op.FusedAttention, 4*168*2, 0, 96+96, 60+60, 96, 12, 3.5, 2),
@@ -78,9 +78,9 @@ func TestCausalPrefill(t *testing.T) {
 	}
 }
 
-// TestWindow: a window of 3. In decode 3·4·3 = 36 scores, 3·3 tokens are read. In a causal prefill the tokens see 2, 3, 3
-// and 3, 2.75 on average: 132 scores; one that is not causal sees 3 everywhere: 144. All 5 tokens are read, with a window
-// of 1 the 4 new ones.
+// TestWindow: a window of 3. In decode 3·4·3 = 36 scores, 3·3 tokens are read. In a causal prefill
+// the tokens see 2, 3, 3 and 3, 2.75 on average: 132 scores; one that is not causal sees 3
+// everywhere: 144. All 5 tokens are read, with a window of 1 the 4 new ones.
 func TestWindow(t *testing.T) {
 	m := groupQuery()
 	m.Attention.Window = 3
@@ -105,8 +105,9 @@ func TestWindow(t *testing.T) {
 	}))
 }
 
-// TestCompressed: two tokens share an entry, and the last 3 are seen besides. In decode 5 + 3 entries are seen and read: 96
-// scores. In a causal prefill 3.5/2 + 2.75 = 4.5: 216 scores; 2.5 + 5 entries are read.
+// TestCompressed: two tokens share an entry, and the last 3 are seen besides. In decode 5 + 3
+// entries are seen and read: 96 scores. In a causal prefill 3.5/2 + 2.75 = 4.5: 216 scores; 2.5 + 5
+// entries are read.
 func TestCompressed(t *testing.T) {
 	m := groupQuery()
 	m.Attention.Window, m.Attention.Compress = 3, 2
@@ -135,8 +136,8 @@ func TestValueWidth(t *testing.T) {
 	}))
 }
 
-// TestCompressedOutput: 2 groups of 2 heads, 4 elements each, go through rank 3. On two ranks each has one group, on four
-// half of one, and the whole of its second matrix.
+// TestCompressedOutput: 2 groups of 2 heads, 4 elements each, go through rank 3. On two ranks each
+// has one group, on four half of one, and the whole of its second matrix.
 func TestCompressedOutput(t *testing.T) {
 	m := groupQuery()
 	m.Attention.Gated, m.Attention.OutputRank, m.Attention.OutputGroups = false, 3, 2
@@ -164,8 +165,8 @@ func latentModel() *model.Model {
 	return dense(model.Attention{Kind: model.Latent, Heads: 4, QueryRank: 6, KVRank: 4, NopeDim: 3, RopeDim: 1, ValueDim: 5}, model.Gated)
 }
 
-// TestPhysicalLatent: on two ranks, see TestLatent. Absorbed decode without bookkeeping; prefill expands keys and values,
-// causal: 12·2·3.5 = 84 scores.
+// TestPhysicalLatent: on two ranks, see TestLatent. Absorbed decode without bookkeeping; prefill
+// expands keys and values, causal: 12·2·3.5 = 84 scores.
 func TestPhysicalLatent(t *testing.T) {
 	absorb := model.Settings{Flash: true, Absorb: true}
 	list := physically(assume.Physical, latentModel(), absorb, twoRanks, decode)
@@ -190,9 +191,10 @@ func TestPhysicalLatent(t *testing.T) {
 	}))
 }
 
-// TestIndexer: 2 heads of 3 elements pick 4 tokens. Every rank has both heads. In decode they score 3·10 entries, and
-// 3·2·4 = 24 scores remain for the attention, which reads 3·4 entries. In a causal prefill they score 12·3.5 = 42; the
-// tokens see 2, 3, 4 and 4, 3.25 on average: 12·2·3.25 = 78 scores; attention stays absorbed.
+// TestIndexer: 2 heads of 3 elements pick 4 tokens. Every rank has both heads. In decode they score
+// 3·10 entries, and 3·2·4 = 24 scores remain for the attention, which reads 3·4 entries. In a
+// causal prefill they score 12·3.5 = 42; the tokens see 2, 3, 4 and 4, 3.25 on average: 12·2·3.25 =
+// 78 scores; attention stays absorbed.
 func TestIndexer(t *testing.T) {
 	m := latentModel()
 	m.Attention.IndexHeads, m.Attention.IndexDim, m.Attention.IndexTopK = 2, 3, 4
@@ -230,7 +232,8 @@ func TestIndexer(t *testing.T) {
 	list = physically(bare, m, absorb, twoRanks, step)
 	compare(t, only(list, op.Scores), times(2, []row{product(op.Scores, 2*48*5, 0, 60, 3*8*5, 0, 6, 4, 5)}))
 
-	// Compressed entries: 5 are scored, the indexer of grouped heads projects from the residual stream. 4 are picked.
+	// Compressed entries: 5 are scored, the indexer of grouped heads projects from the residual
+	// stream. 4 are picked.
 	m = groupQuery()
 	m.Attention.IndexHeads, m.Attention.IndexDim, m.Attention.IndexTopK, m.Attention.Compress = 2, 3, 4, 2
 	list = physically(bare, m, fused, oneRank, decode)
@@ -248,9 +251,10 @@ func TestIndexer(t *testing.T) {
 	}))
 }
 
-// TestGatedDelta: 4 value heads of 3 elements, 2 key heads of 2, a convolution over 4 tokens. Queries, keys and values are
-// 4 + 4 + 12 = 20 wide; with the output gate, 12, and decay and strength of each head, 8, the input is projected to 40.
-// The state of a sequence is 336 bytes (see the tests of the model), read and written: 3·672/5 cached elements.
+// TestGatedDelta: 4 value heads of 3 elements, 2 key heads of 2, a convolution over 4 tokens.
+// Queries, keys and values are 4 + 4 + 12 = 20 wide; with the output gate, 12, and decay and
+// strength of each head, 8, the input is projected to 40. The state of a sequence is 336 bytes (see
+// the tests of the model), read and written: 3·672/5 cached elements.
 func TestGatedDelta(t *testing.T) {
 	m := dense(model.Attention{Kind: model.GatedDelta, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3, Conv: 4}, model.Gated)
 	compare(t, physically(bare, m, fused, oneRank, decode).Of(op.AttentionBlock), times(2, []row{
@@ -263,13 +267,15 @@ func TestGatedDelta(t *testing.T) {
 		vector(op.AttentionGateMultiply, 36, 0, 3*36, 36),
 		product(op.OutputProjection, 2*3*12*8, 12*8, 3*(12+8), 0, 24, 3, 8, 12), residual3,
 	}))
-	// 12 tokens. For each of 64 tokens of a chunk: queries against keys, keys against keys, and the keys that are left, 2·2
-	// each; the values that are left and the result, 2·3 each: 24. And 6·6 for the state: 64·24 + 36 = 1572 per head.
+	// 12 tokens. For each of 64 tokens of a chunk: queries against keys, keys against keys, and the
+	// keys that are left, 2·2 each; the values that are left and the result, 2·3 each: 24. And 6·6
+	// for the state: 64·24 + 36 = 1572 per head.
 	compare(t, only(physically(bare, m, fused, oneRank, prefill), op.ShortConvolution, op.LinearState), times(2, []row{
 		vector(op.ShortConvolution, 8*240, 0, 2*240, 240),
 		product(op.LinearState, 12*4*1572, 0, 12*(20+12), 3*672.0/5, 144, 12, 3, 2),
 	}))
-	// In three parts of the context the state is handed on twice: 3·336 bytes. A part computes 4 tokens.
+	// In three parts of the context the state is handed on twice: 3·336 bytes. A part computes 4
+	// tokens.
 	p := oneRank
 	p.Attention.CP = 3
 	ring := comm(op.RingExchange, hardware.PointToPoint, 3*336.0/7, 3, 3, 0, 0, 0)
@@ -278,8 +284,8 @@ func TestGatedDelta(t *testing.T) {
 		times(2, []row{product(op.LinearState, 4*4*1572, 0, 4*(20+12), 3*672.0/5, 48, 4, 3, 2)})...))
 }
 
-// TestLightning: on two ranks 2 of 4 heads of 2 elements: queries, keys and values 4 wide each, and the gate: 16. The state
-// is 2·2·2 elements of 4 bytes, read and written by 3 sequences.
+// TestLightning: on two ranks 2 of 4 heads of 2 elements: queries, keys and values 4 wide each, and
+// the gate: 16. The state is 2·2·2 elements of 4 bytes, read and written by 3 sequences.
 func TestLightning(t *testing.T) {
 	m := dense(model.Attention{Kind: model.Lightning, Heads: 4, KVHeads: 4, HeadDim: 2}, model.Gated)
 	compare(t, physically(assume.Physical, m, fused, twoRanks, decode).Of(op.AttentionBlock), times(2, []row{
@@ -296,8 +302,9 @@ func TestLightning(t *testing.T) {
 	}))
 }
 
-// TestMixed: of 3 layers 2 have gated delta attention, in a stage of 2 one. Latent attention then has a norm of its own in
-// front of it, like the other kind, and the feed-forward block only its own.
+// TestMixed: of 3 layers 2 have gated delta attention, in a stage of 2 one. Latent attention then
+// has a norm of its own in front of it, like the other kind, and the feed-forward block only its
+// own.
 func TestMixed(t *testing.T) {
 	m := latentModel()
 	m.Mixed = []model.MixedAttention{{Attention: model.Attention{Kind: model.GatedDelta, Heads: 4, KVHeads: 2, HeadDim: 2}, Layers: 2}}
@@ -318,9 +325,11 @@ func TestMixed(t *testing.T) {
 	}
 }
 
-// TestScatteredLatents: of the 12 new tokens of 3 prompts, each of two ranks makes the latent vectors of 6, QueryRank + KVRank + RopeDim wide,
-// which are gathered; such an engine gathers no input in front of them. The queries of all heads are of all tokens. Another one, and no
-// engine at all, gathers the input instead. In decode, and in steps that an engine finds too short, nothing is spread.
+// TestScatteredLatents: of the 12 new tokens of 3 prompts, each of two ranks makes the latent
+// vectors of 6, QueryRank + KVRank + RopeDim wide, which are gathered; such an engine gathers no
+// input in front of them. The queries of all heads are of all tokens. Another one, and no engine at
+// all, gathers the input instead. In decode, and in steps that an engine finds too short, nothing
+// is spread.
 func TestScatteredLatents(t *testing.T) {
 	m := latentModel()
 	p := twoRanks
@@ -377,7 +386,8 @@ func TestLongestStage(t *testing.T) {
 	if n := len(list.All()); n != 143 || n > op.MaxOps {
 		t.Errorf("%d operators, want 143; a list has room for %d", n, op.MaxOps)
 	}
-	// Prompts and decoding sequences have scores and picks of the indexer, scores, their sums, softmax and values apart.
+	// Prompts and decoding sequences have scores and picks of the indexer, scores, their sums,
+	// softmax and values apart.
 	l := op.NewLowerer(m, &model.Settings{Absorb: true}, &precision, &as)
 	l.Stage(&p, mixture(&l, mixed...), list)
 	if n := len(list.All()); n != 143+4*6 || n > op.MaxOps {
@@ -385,9 +395,10 @@ func TestLongestStage(t *testing.T) {
 	}
 }
 
-// TestTouchedExperts: the plan of TestExperts: two groups of two slices, 12 tokens in all, which visit 2 of the 10 copies of
-// routed experts: 0.8^12 = 0.068719476736 of them are missed. Of the 7 experts on a processor, 5 copies of routed ones
-// and 2 of the shared one, 7 − 5·0.068719476736 = 6.65640261632 are read; all are kept.
+// TestTouchedExperts: the plan of TestExperts: two groups of two slices, 12 tokens in all, which
+// visit 2 of the 10 copies of routed experts: 0.8^12 = 0.068719476736 of them are missed. Of the 7
+// experts on a processor, 5 copies of routed ones and 2 of the shared one, 7 − 5·0.068719476736 =
+// 6.65640261632 are read; all are kept.
 func TestTouchedExperts(t *testing.T) {
 	p := plan.Plan{
 		Layout:    plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 2, DP: 1}, SharedReplicas: 4},
@@ -415,9 +426,10 @@ func TestTouchedExperts(t *testing.T) {
 	bytes(t, "of one token", find(t, list, op.ExpertDown).Weights, (2+1)*4*8*2)
 }
 
-// TestBusiestRank: as above, 6 tokens of a group visit 12 experts on average. Chance gives the busier of two ranks
-// 0.5894557978·√(12·8/9) more, 13.9251545742; with the 6 visits of the shared expert and half as many more for the
-// capacity 29.8877318613. What is sent stays the same, as does the shape of the product.
+// TestBusiestRank: as above, 6 tokens of a group visit 12 experts on average. Chance gives the
+// busier of two ranks 0.5894557978·√(12·8/9) more, 13.9251545742; with the 6 visits of the shared
+// expert and half as many more for the capacity 29.8877318613. What is sent stays the same, as does
+// the shape of the product.
 func TestBusiestRank(t *testing.T) {
 	p := plan.Plan{
 		Layout:    plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 2, DP: 1}, SharedReplicas: 4},
@@ -441,8 +453,9 @@ func TestBusiestRank(t *testing.T) {
 	bytes(t, "one group", find(t, list, op.ExpertDown).Flops, 2*54*1*8) // 3·3·4·1.5 tokens, width 1
 }
 
-// TestSharedWidth: a shared expert three times as wide counts as three: 3·(2 + 3)·2·1.5 = 45 tokens; of 7 experts on a
-// processor the 2 replicas of it count as 6. On every card, it is 1 of 6, and counts as 3.
+// TestSharedWidth: a shared expert three times as wide counts as three: 3·(2 + 3)·2·1.5 = 45
+// tokens; of 7 experts on a processor the 2 replicas of it count as 6. On every card, it is 1 of 6,
+// and counts as 3.
 func TestSharedWidth(t *testing.T) {
 	p := plan.Plan{
 		Layout:    plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 2, DP: 1}, SharedReplicas: 4},
@@ -464,8 +477,9 @@ func TestSharedWidth(t *testing.T) {
 	bytes(t, "of which are read", find(t, physically(as, m, fused, p, decode), op.ExpertDown).Weights, 7.65640261632*2*8*2)
 }
 
-// TestNarrowExperts: routed experts see 4 of 8 elements; the shared one, of the same width, sees all 8 and counts as two:
-// 3·(2 + 2)·2·1.5 = 36 tokens, 5 + 2·2 experts. A token sends 2·4 + 8 = 16 elements.
+// TestNarrowExperts: routed experts see 4 of 8 elements; the shared one, of the same width, sees
+// all 8 and counts as two: 3·(2 + 2)·2·1.5 = 36 tokens, 5 + 2·2 experts. A token sends 2·4 + 8 = 16
+// elements.
 func TestNarrowExperts(t *testing.T) {
 	p := plan.Plan{
 		Layout:    plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 2, DP: 1}, SharedReplicas: 4},
@@ -496,8 +510,9 @@ func TestNarrowExperts(t *testing.T) {
 	bytes(t, "message", find(t, lower(m, fused, p, decode), op.Dispatch).Moved, 3*8*7)
 }
 
-// TestSparePairs: of two ranks that gather 3 tokens of 2 experts each, one has places for 3 pairs that the other computes: zeros of both
-// products, 2·4 and 8 wide, are written and read, activations of 4 written. Those of its own are part of the block.
+// TestSparePairs: of two ranks that gather 3 tokens of 2 experts each, one has places for 3 pairs
+// that the other computes: zeros of both products, 2·4 and 8 wide, are written and read,
+// activations of 4 written. Those of its own are part of the block.
 func TestSparePairs(t *testing.T) {
 	as := assume.Physical
 	as.Imbalance = false
@@ -520,9 +535,10 @@ func TestSparePairs(t *testing.T) {
 	}
 }
 
-// TestGathered: the two tensor-parallel ranks of a replica have all 3 tokens of a decode step and add up what their
-// experts make of them: 3·8 elements are reduced, nothing is sent to experts. Of the shared expert a rank holds half.
-// Between two data-parallel ranks of one processor the 2·3 tokens are gathered, and each gets its own back.
+// TestGathered: the two tensor-parallel ranks of a replica have all 3 tokens of a decode step and
+// add up what their experts make of them: 3·8 elements are reduced, nothing is sent to experts. Of
+// the shared expert a rank holds half. Between two data-parallel ranks of one processor the 2·3
+// tokens are gathered, and each gets its own back.
 func TestGathered(t *testing.T) {
 	as := assume.Physical
 	as.Imbalance, as.TouchedExperts = false, false
@@ -544,8 +560,9 @@ func TestGathered(t *testing.T) {
 	if o.Collective != hardware.AllReduce || o.Group != 2 {
 		t.Errorf("reduced by %v over %d", o.Collective, o.Group)
 	}
-	// 4 routed experts, and half of the shared one. Where tokens are sent, that is a block of its own: 3 tokens over 2 processors,
-	// 8 · 4 and 4 · 8 elements or twice as many of a gate, whole on each.
+	// 4 routed experts, and half of the shared one. Where tokens are sent, that is a block of its
+	// own: 3 tokens over 2 processors, 8 · 4 and 4 · 8 elements or twice as many of a gate, whole
+	// on each.
 	whole := find(t, sent, op.ExpertDown).Resident
 	bytes(t, "experts of a rank", find(t, list, op.ExpertDown).Resident, whole*4.5/4)
 	if len(only(list, op.SharedDown)) != 0 {
@@ -584,8 +601,9 @@ func TestGathered(t *testing.T) {
 	}
 }
 
-// TestLeadingDense: of 6 layers the first 2 are dense. One stage has 4 of experts; of four stages the fullest has 2 layers,
-// and all but the first have experts throughout. The reference tool knows none of it.
+// TestLeadingDense: of 6 layers the first 2 are dense. One stage has 4 of experts; of four stages
+// the fullest has 2 layers, and all but the first have experts throughout. The reference tool knows
+// none of it.
 func TestLeadingDense(t *testing.T) {
 	m := expertModel(model.Gated)
 	m.Experts.Interval, m.FirstDense = 1, 2
@@ -613,8 +631,9 @@ func TestLeadingDense(t *testing.T) {
 	}
 }
 
-// TestPipelinedBatch: a batch of 3. Pipelined, those are the sequences of a replica, whose 2 ranks share their tokens:
-// one and a half each. Otherwise they are the sequences of a processor: 12 on all 4 of the two stages.
+// TestPipelinedBatch: a batch of 3. Pipelined, those are the sequences of a replica, whose 2 ranks
+// share their tokens: one and a half each. Otherwise they are the sequences of a processor: 12 on
+// all 4 of the two stages.
 func TestPipelinedBatch(t *testing.T) {
 	p := plan.Plan{
 		Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 2, TP: 2, CP: 1}, Experts: plan.ExpertSplit{EP: 2, TP: 1, DP: 1}, SharedReplicas: 4},
@@ -631,8 +650,8 @@ func TestPipelinedBatch(t *testing.T) {
 	}, decode), op.OutputProjection).M, 3)
 }
 
-// TestEnds: a vocabulary of 20 on two ranks, 10 each. In decode every token has a successor, in prefill the last of each
-// sequence.
+// TestEnds: a vocabulary of 20 on two ranks, 10 each. In decode every token has a successor, in
+// prefill the last of each sequence.
 func TestEnds(t *testing.T) {
 	m := groupQuery()
 	m.Vocab = 20
@@ -682,9 +701,9 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestQuantitiesNeverFall: all that efficiencies depend on never falls with the batch, so that each threshold is crossed
-// once. Few tokens among many experts are the hardest case: hardly two of them visit the same one, and the busiest rank has
-// far more than its share.
+// TestQuantitiesNeverFall: all that efficiencies depend on never falls with the batch, so that each
+// threshold is crossed once. Few tokens among many experts are the hardest case: hardly two of them
+// visit the same one, and the busiest rank has far more than its share.
 func TestQuantitiesNeverFall(t *testing.T) {
 	m := expertModel(model.Gated)
 	m.Experts = model.Experts{Routed: 256, TopK: 8, Width: 4, CapacityFactor: 1, Interval: 1}
@@ -698,7 +717,8 @@ func TestQuantitiesNeverFall(t *testing.T) {
 			after := physically(assume.Physical, m, fused, p, decode).All()
 			for i := range before {
 				b, a := &before[i], &after[i]
-				// Rounding aside; what is touched and what is sent to the busiest come close to straight lines.
+				// Rounding aside; what is touched and what is sent to the busiest come close to
+				// straight lines.
 				const most = 1 - 1e-12
 				if a.Flops < b.Flops*most || a.Bytes() < b.Bytes()*most || a.M < b.M*most || a.Moved < b.Moved*most {
 					t.Fatalf("ep %d, from %d to %d sequences: %+v becomes %+v", ep, size-1, size, *b, *a)
@@ -714,9 +734,10 @@ func TestQuantitiesNeverFall(t *testing.T) {
 	}
 }
 
-// TestPrompts: each prompt prefers other experts, so that two of them are more even than one, and so on, whatever spread there is over many steps.
-// What one of 16 data-parallel ranks computes is as uneven as what 16 tensor-parallel ranks share. Beside decoding tokens, a prompt
-// counts with its share of the tokens of all ranks.
+// TestPrompts: each prompt prefers other experts, so that two of them are more even than one, and
+// so on, whatever spread there is over many steps. What one of 16 data-parallel ranks computes is
+// as uneven as what 16 tensor-parallel ranks share. Beside decoding tokens, a prompt counts with
+// its share of the tokens of all ranks.
 func TestPrompts(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 256, TopK: 8, Width: 256, CapacityFactor: 1, Interval: 1}

@@ -23,7 +23,8 @@ func lowered(as assume.Assumptions, m *model.Model, p plan.Plan, g op.Group) *op
 	return &list
 }
 
-// TestQuantise: 3 tokens of 8 elements are read in 16 bits and written in 8, with 4 bytes of scale for 128: 3·8·(3 + 1/32).
+// TestQuantise: 3 tokens of 8 elements are read in 16 bits and written in 8, with 4 bytes of scale
+// for 128: 3·8·(3 + 1/32).
 func TestQuantise(t *testing.T) {
 	list := lowered(assume.Physical, groupQuery(), oneRank, decode)
 	o := find(t, list, op.QuantiseInput)
@@ -43,7 +44,8 @@ func TestQuantise(t *testing.T) {
 		t.Errorf("%d operators quantise behind norms", n)
 	}
 	find(t, list, op.QuantiseHeads)
-	// The products behind are then without what a kernel was measured with; that of the heads is not.
+	// The products behind are then without what a kernel was measured with; that of the heads is
+	// not.
 	for kind, want := range map[op.Kind]kernel.Role{op.QKV: kernel.Bare, op.GateUp: kernel.Bare, op.Down: kernel.Bare, op.OutputProjection: kernel.Full} {
 		if got := find(t, list, kind).Kernels[0]; got != (kernel.Use{Slot: kernel.Gemm, Role: want}) {
 			t.Errorf("%v runs in %v", kind, got)
@@ -59,7 +61,8 @@ func TestQuantise(t *testing.T) {
 	}
 }
 
-// TestWideResidual: under 8 bits norms read and write 2 bytes of each of 3·8 elements, and a product reads one and writes two.
+// TestWideResidual: under 8 bits norms read and write 2 bytes of each of 3·8 elements, and a
+// product reads one and writes two.
 func TestWideResidual(t *testing.T) {
 	as := assume.Physical
 	list := lowered(as, groupQuery(), oneRank, decode)
@@ -74,8 +77,9 @@ func TestWideResidual(t *testing.T) {
 	bytes(t, "narrow product", down.Activations, down.M*(down.K+down.N))
 }
 
-// TestRotary: of 3 tokens, 4 heads of 2 elements are read and written, keys and values of 2 heads read, all in 16 bits, and
-// keys and values written to a cache of 8. Latent attention has its rotary parts alone, and rotates no key besides.
+// TestRotary: of 3 tokens, 4 heads of 2 elements are read and written, keys and values of 2 heads
+// read, all in 16 bits, and keys and values written to a cache of 8. Latent attention has its
+// rotary parts alone, and rotates no key besides.
 func TestRotary(t *testing.T) {
 	o := find(t, lowered(assume.Physical, groupQuery(), oneRank, decode), op.Rotary)
 	bytes(t, "moved", o.Moved, 3*((2*8+8)*2+8))
@@ -84,7 +88,8 @@ func TestRotary(t *testing.T) {
 	list := lowered(assume.Physical, m, oneRank, decode)
 	kv := float64(a.KVRank + a.RopeDim)
 	bytes(t, "latent", find(t, list, op.Rotary).Moved, 3*((2*float64(a.Heads*a.RopeDim)+kv)*2+kv))
-	// The kernel of latent attention may rotate in decode; in a prefill keys and values are expanded.
+	// The kernel of latent attention may rotate in decode; in a prefill keys and values are
+	// expanded.
 	if got := find(t, list, op.Rotary).Kernels[0]; got != (kernel.Use{Slot: kernel.LatentDecode, Role: kernel.Rotated}) {
 		t.Errorf("rotates in %v", got)
 	}
@@ -101,8 +106,9 @@ func TestRotary(t *testing.T) {
 	}
 }
 
-// TestSharedApart: a shared expert of width 4 on two tensor-parallel ranks is one that all three tokens visit among the routed ones or,
-// where the engine is told so, a dense block of which each rank has half. Both read the same weights.
+// TestSharedApart: a shared expert of width 4 on two tensor-parallel ranks is one that all three
+// tokens visit among the routed ones or, where the engine is told so, a dense block of which each
+// rank has half. Both read the same weights.
 func TestSharedApart(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, Shared: 1, CapacityFactor: 1, Interval: 1}
@@ -117,7 +123,8 @@ func TestSharedApart(t *testing.T) {
 	if len(down) != 1 || down[0].M != 3 || down[0].K != 2 {
 		t.Fatalf("a shared expert of %+v", down)
 	}
-	// What they make is added to what the others do: three tokens of both are read, and written once.
+	// What they make is added to what the others do: three tokens of both are read, and written
+	// once.
 	if o := only(within, op.SharedSum); len(o) > 0 {
 		t.Errorf("added besides: %+v", o)
 	}
@@ -126,7 +133,8 @@ func TestSharedApart(t *testing.T) {
 	if block.Count-rest.Count != 1 || math.Abs(block.Weights-rest.Weights-down[0].Weights) > 1e-9 {
 		t.Errorf("%g and %g experts in the block; %g, %g and %g bytes", block.Count, rest.Count, block.Weights, rest.Weights, down[0].Weights)
 	}
-	// Where tokens weigh it, each of three has a score, by a product that every rank has all of, and its result is read and written.
+	// Where tokens weigh it, each of three has a score, by a product that every rank has all of,
+	// and its result is read and written.
 	m.Experts.SharedGate = true
 	weighed := lowered(assume.Physical, m, p, decode)
 	score := find(t, weighed, op.SharedScore)
@@ -138,8 +146,8 @@ func TestSharedApart(t *testing.T) {
 	}
 }
 
-// TestBlocksByExchange: tokens that an exchange brings run in the block for those, others in that of slices of all experts.
-// What belongs to a block is within either.
+// TestBlocksByExchange: tokens that an exchange brings run in the block for those, others in that
+// of slices of all experts. What belongs to a block is within either.
 func TestBlocksByExchange(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
@@ -173,7 +181,8 @@ func TestBlocksByExchange(t *testing.T) {
 	}
 }
 
-// TestSelection: each of 3 tokens reads 8 scores of 16 bits, and writes number and weight of 2 experts.
+// TestSelection: each of 3 tokens reads 8 scores of 16 bits, and writes number and weight of 2
+// experts.
 func TestSelection(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
@@ -191,7 +200,8 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestSlowExchange: an older exchange takes as long as that of so many more tokens, but sends its own.
+// TestSlowExchange: an older exchange takes as long as that of so many more tokens, but sends its
+// own.
 func TestSlowExchange(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
@@ -215,7 +225,8 @@ func TestSlowExchange(t *testing.T) {
 	}
 }
 
-// TestCopies: which copy of 2 experts 3 tokens go to is found by two kernels, or by as many as a plan has, each of which reads and writes 6 numbers.
+// TestCopies: which copy of 2 experts 3 tokens go to is found by two kernels, or by as many as a
+// plan has, each of which reads and writes 6 numbers.
 func TestCopies(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
@@ -242,9 +253,11 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestUnfused: the kernels of SGLang 0.4.6 around an exchange of 3 tokens of each of 2 ranks, which visit 2 of 8 experts 256 wide: 6 numbers of experts are
-// read in 4 bytes and written in 8; 2 scales of each row that 4 experts have room for, 128 of each rank, are read and written in 4; what comes back is
-// read and written. Nothing of it is there where it is fused, or where nothing is sent.
+// TestUnfused: the kernels of SGLang 0.4.6 around an exchange of 3 tokens of each of 2 ranks, which
+// visit 2 of 8 experts 256 wide: 6 numbers of experts are read in 4 bytes and written in 8; 2
+// scales of each row that 4 experts have room for, 128 of each rank, are read and written in 4;
+// what comes back is read and written. Nothing of it is there where it is fused, or where nothing
+// is sent.
 func TestUnfused(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 8, TopK: 2, Width: 256, CapacityFactor: 1, Interval: 1}
@@ -279,7 +292,8 @@ func TestUnfused(t *testing.T) {
 	}
 }
 
-// TestNarrowIndex: a key of 128 elements takes 132 bytes: 128 of 8 bits and a scale. Its scores are computed in 8 bits.
+// TestNarrowIndex: a key of 128 elements takes 132 bytes: 128 of 8 bits and a scale. Its scores are
+// computed in 8 bits.
 func TestNarrowIndex(t *testing.T) {
 	m := latentModel()
 	m.Attention.IndexHeads, m.Attention.IndexDim, m.Attention.IndexTopK = 2, 128, 4
@@ -295,8 +309,9 @@ func TestNarrowIndex(t *testing.T) {
 	}
 }
 
-// TestIndexSmall: 3 tokens with 2 queries and a key of 128 elements. All are read and written in 16 bits when they get their positions; the queries
-// become 8 bits and a scale of 4 bytes each, and so does the key, in its cache.
+// TestIndexSmall: 3 tokens with 2 queries and a key of 128 elements. All are read and written in 16
+// bits when they get their positions; the queries become 8 bits and a scale of 4 bytes each, and so
+// does the key, in its cache.
 func TestIndexSmall(t *testing.T) {
 	m := latentModel()
 	m.Attention.IndexHeads, m.Attention.IndexDim, m.Attention.IndexTopK = 2, 128, 4
@@ -315,8 +330,9 @@ func TestIndexSmall(t *testing.T) {
 	}
 }
 
-// TestIndexKernels: an engine may have more small kernels before what makes the queries of an indexer narrow, or none, with the key and the
-// weights of 2 heads in one product of 128 + 2 columns. Only indexers of latent attention are its.
+// TestIndexKernels: an engine may have more small kernels before what makes the queries of an
+// indexer narrow, or none, with the key and the weights of 2 heads in one product of 128 + 2
+// columns. Only indexers of latent attention are its.
 func TestIndexKernels(t *testing.T) {
 	m := latentModel()
 	m.Attention.IndexHeads, m.Attention.IndexDim, m.Attention.IndexTopK = 2, 128, 4
@@ -342,8 +358,8 @@ func TestIndexKernels(t *testing.T) {
 	}
 }
 
-// TestIndexSkips: of prompts that are no longer than an indexer picks, an engine may make the keys alone: nothing is scored, but keys are written.
-// Longer ones and steps that decode have all of it.
+// TestIndexSkips: of prompts that are no longer than an indexer picks, an engine may make the keys
+// alone: nothing is scored, but keys are written. Longer ones and steps that decode have all of it.
 func TestIndexSkips(t *testing.T) {
 	m := latentModel()
 	m.Attention.IndexHeads, m.Attention.IndexDim = 2, 128
@@ -384,8 +400,9 @@ func TestDeltaGates(t *testing.T) {
 	}
 }
 
-// TestRotate: 3 tokens with queries 8 wide and keys 4 wide: six operations for each pair of elements, which is three for each. Queries are read and
-// written, keys and values read in 16 bits and written to a cache of 8.
+// TestRotate: 3 tokens with queries 8 wide and keys 4 wide: six operations for each pair of
+// elements, which is three for each. Queries are read and written, keys and values read in 16 bits
+// and written to a cache of 8.
 func TestRotate(t *testing.T) {
 	o := find(t, lowered(assume.Physical, groupQuery(), oneRank, decode), op.Rotary)
 	if o.Flops != 3*3*(8+4) {

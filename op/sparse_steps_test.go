@@ -9,17 +9,19 @@ import (
 	"throughline/plan"
 )
 
-// latentIndexed is latent attention with 32 heads of an indexer of 4 elements, which picks 8 entries.
+// latentIndexed is latent attention with 32 heads of an indexer of 4 elements, which picks 8
+// entries.
 func latentIndexed() *model.Model {
 	return &model.Model{Hidden: 8, Layers: 1, FeedForward: 16, Attention: model.Attention{
 		Kind: model.Latent, Heads: 4, KVRank: 4, NopeDim: 2, RopeDim: 2, ValueDim: 2, IndexHeads: 32, IndexDim: 4, IndexTopK: 8,
 	}}
 }
 
-// TestIndexLaunches: room for 1024 scores of 4 bytes. A prompt of 16 queries behind 240 tokens has 256 entries, so that 4 queries go into
-// a launch, 4 of them, each of one tile of 4·32 rows. Of prompts of 6 queries and 6 entries, 5 go together where there are 10:
-// two launches of 30·32 rows; a tile of 4 queries with the end of one and the start of the next sees both, 12 entries.
-// Without a bound all are scored at once. A prompt of one query is scored as one that decodes.
+// TestIndexLaunches: room for 1024 scores of 4 bytes. A prompt of 16 queries behind 240 tokens has
+// 256 entries, so that 4 queries go into a launch, 4 of them, each of one tile of 4·32 rows. Of
+// prompts of 6 queries and 6 entries, 5 go together where there are 10: two launches of 30·32 rows;
+// a tile of 4 queries with the end of one and the start of the next sees both, 12 entries. Without
+// a bound all are scored at once. A prompt of one query is scored as one that decodes.
 func TestIndexLaunches(t *testing.T) {
 	for _, c := range []struct {
 		what                    string
@@ -44,16 +46,16 @@ func TestIndexLaunches(t *testing.T) {
 	}
 }
 
-// TestScoresInMemory: 3 prompts of 2 queries that see 9.5 entries on average of 10, their scores of 4 bytes written once and read three times, and 8
-// picks of 2 bytes.
+// TestScoresInMemory: 3 prompts of 2 queries that see 9.5 entries on average of 10, their scores of
+// 4 bytes written once and read three times, and 8 picks of 2 bytes.
 func TestScoresInMemory(t *testing.T) {
 	list := lowered(assume.Physical, latentIndexed(), oneRank, op.Group{Phase: op.Prefill, New: 2, Context: 10})
 	bytes(t, "scores", find(t, list, op.IndexScores).Activations, 3*(2*32*4*2+2*9.5*4))
 	bytes(t, "select", find(t, list, op.IndexSelect).Moved, 3*(3*2*9.5*4+2*8*2))
 }
 
-// compressedTwice is DeepSeek-V4 in small: one layer of heads of 4 elements over entries of 4 tokens, with an indexer of 2 heads of 4
-// elements, and 2 residual streams of 8.
+// compressedTwice is DeepSeek-V4 in small: one layer of heads of 4 elements over entries of 4
+// tokens, with an indexer of 2 heads of 4 elements, and 2 residual streams of 8.
 func compressedTwice() *model.Model {
 	return &model.Model{Hidden: 8, Layers: 1, FeedForward: 16, Streams: 2, Attention: model.Attention{
 		Kind: model.MultiQuery, Heads: 2, KVHeads: 1, HeadDim: 4, SharedKV: true, QKNorm: true, Window: 8, QueryRank: 6,
@@ -61,9 +63,10 @@ func compressedTwice() *model.Model {
 	}}
 }
 
-// TestCompressors: of each of 3 tokens, 2 halves of contents and weights of 4 elements for attention and as many for its indexer: products
-// of 8 × 16 with weights of 2 bytes on tokens of 2 bytes and results of 4, states read and written, then read again. An indexer with a
-// compressor has no product for its key.
+// TestCompressors: of each of 3 tokens, 2 halves of contents and weights of 4 elements for
+// attention and as many for its indexer: products of 8 × 16 with weights of 2 bytes on tokens of 2
+// bytes and results of 4, states read and written, then read again. An indexer with a compressor
+// has no product for its key.
 func TestCompressors(t *testing.T) {
 	list := lowered(assume.Physical, compressedTwice(), oneRank, decode)
 	for _, k := range [][3]op.Kind{
@@ -83,9 +86,10 @@ func TestCompressors(t *testing.T) {
 	}
 }
 
-// TestHyperConnections: 3 tokens on 2 streams of 8 elements of 2 bytes, one kernel for shares and product, in front of both blocks: 2 streams
-// and a result read, 2 written, 2 read again, 128 weights of 4 bytes; then 2 streams read, one normalised result written. 17 tokens have a
-// kernel more. Norms and residuals are within them.
+// TestHyperConnections: 3 tokens on 2 streams of 8 elements of 2 bytes, one kernel for shares and
+// product, in front of both blocks: 2 streams and a result read, 2 written, 2 read again, 128
+// weights of 4 bytes; then 2 streams read, one normalised result written. 17 tokens have a kernel
+// more. Norms and residuals are within them.
 func TestHyperConnections(t *testing.T) {
 	list := lowered(assume.Physical, compressedTwice(), oneRank, decode)
 	for _, k := range [][2]op.Kind{{op.AttentionHyperMix, op.AttentionHyperPre}, {op.MLPHyperMix, op.MLPHyperPre}} {
@@ -104,8 +108,8 @@ func TestHyperConnections(t *testing.T) {
 	bytes(t, "mix of 17", find(t, list, op.MLPHyperMix).Moved, 17*8*2*2+128*4)
 }
 
-// TestWideRouter: 3 tokens of 8 elements are widened from 2 to 4 bytes and multiplied by 8 × 4 weights of 4, with results of 4, where the model asks
-// for it and an engine follows.
+// TestWideRouter: 3 tokens of 8 elements are widened from 2 to 4 bytes and multiplied by 8 × 4
+// weights of 4, with results of 4, where the model asks for it and an engine follows.
 func TestWideRouter(t *testing.T) {
 	m := groupQuery()
 	m.Experts = model.Experts{Routed: 4, TopK: 2, Width: 4, CapacityFactor: 1, Interval: 1}
@@ -127,8 +131,9 @@ func TestWideRouter(t *testing.T) {
 	}
 }
 
-// TestStagedAllReduce: 3 tokens of 8 elements of 2 bytes are 48 bytes. An all-reduce of more than 47 and at most 48 goes through a buffer: two copies, each of
-// which reads and writes them, in attention and in the feed-forward block of both layers; one of 49 to 100 does not.
+// TestStagedAllReduce: 3 tokens of 8 elements of 2 bytes are 48 bytes. An all-reduce of more than
+// 47 and at most 48 goes through a buffer: two copies, each of which reads and writes them, in
+// attention and in the feed-forward block of both layers; one of 49 to 100 does not.
 func TestStagedAllReduce(t *testing.T) {
 	p := twoRanks
 	p.Batch.Size = 3
@@ -149,9 +154,11 @@ func TestStagedAllReduce(t *testing.T) {
 	}
 }
 
-// TestPickedRows: with kernels of an engine's own, 3 rows of 10 entries are picked from in one launch; a prompt of 16 queries behind 240 tokens, 4 of which
-// go into a launch, in 4 launches of 4 rows of 248.5 entries on average. 8 entries are picked, so that of no more than 8 nothing is
-// chosen. Places of 8 picked entries are looked up by one block for each of 3 rows, 4 bytes in and 4 out.
+// TestPickedRows: with kernels of an engine's own, 3 rows of 10 entries are picked from in one
+// launch; a prompt of 16 queries behind 240 tokens, 4 of which go into a launch, in 4 launches of 4
+// rows of 248.5 entries on average. 8 entries are picked, so that of no more than 8 nothing is
+// chosen. Places of 8 picked entries are looked up by one block for each of 3 rows, 4 bytes in and
+// 4 out.
 func TestPickedRows(t *testing.T) {
 	p := oneRank
 	p.SparseApart, p.IndexBytes = true, 4096

@@ -23,8 +23,9 @@ func mixture(l *op.Lowerer, groups ...op.Group) *op.Step {
 	return &s
 }
 
-// Two sequences that decode at a context of 10, one at 4, and in the same step one prompt of 4 tokens of which the last two
-// are new, and a chunk of 3 tokens of one that goes on: 3 + 5 tokens in all.
+// Two sequences that decode at a context of 10, one at 4, and in the same step one prompt of 4
+// tokens of which the last two are new, and a chunk of 3 tokens of one that goes on: 3 + 5 tokens
+// in all.
 var mixed = []op.Group{
 	{Phase: op.Decode, Sequences: 2, New: 1, Context: 10},
 	{Phase: op.Decode, Sequences: 1, New: 1, Context: 4},
@@ -32,9 +33,10 @@ var mixed = []op.Group{
 	{Phase: op.Prefill, Sequences: 1, New: 3, Context: 3},
 }
 
-// TestMixedGrouped: a window of 5. The decoding tokens see 5, 5 and 4 entries, 14 in all, and read as many. The prompt sees
-// 3 + 4, the chunk 1 + 2 + 3: 13 in all, 2.6 on average; 4 + 3 entries are read. Products see all 8 tokens. The successors of
-// the three that decode and of the one prompt that ends are wanted.
+// TestMixedGrouped: a window of 5. The decoding tokens see 5, 5 and 4 entries, 14 in all, and read
+// as many. The prompt sees 3 + 4, the chunk 1 + 2 + 3: 13 in all, 2.6 on average; 4 + 3 entries are
+// read. Products see all 8 tokens. The successors of the three that decode and of the one prompt
+// that ends are wanted.
 func TestMixedGrouped(t *testing.T) {
 	m := groupQuery()
 	m.Attention.Window, m.Attention.Gated, m.Vocab = 5, false, 20
@@ -65,8 +67,9 @@ func TestMixedGrouped(t *testing.T) {
 	}))
 }
 
-// TestMixedLatent: latents of 4 + 1 elements on two ranks, 2 heads each. The decoding tokens stay absorbed: they see 24
-// entries, and read them once for all heads. The prompts see 3 + 4 + 1 + 2 + 3 = 13, and expand their 7 entries.
+// TestMixedLatent: latents of 4 + 1 elements on two ranks, 2 heads each. The decoding tokens stay
+// absorbed: they see 24 entries, and read them once for all heads. The prompts see 3 + 4 + 1 + 2 +
+// 3 = 13, and expand their 7 entries.
 func TestMixedLatent(t *testing.T) {
 	m := dense(model.Attention{Kind: model.Latent, Heads: 4, QueryRank: 6, KVRank: 4, NopeDim: 3, RopeDim: 1, ValueDim: 5}, model.Gated)
 	l := op.NewLowerer(m, &model.Settings{Absorb: true, Flash: true}, &precision, &assume.Physical)
@@ -99,8 +102,8 @@ func TestMixedLatent(t *testing.T) {
 	}
 }
 
-// TestMixedDrafts: the draft module of an engine sees, for each draft, two tokens of every sequence that decodes and one of every
-// prompt. Output tokens are wanted of all five sequences.
+// TestMixedDrafts: the draft module of an engine sees, for each draft, two tokens of every sequence
+// that decodes and one of every prompt. Output tokens are wanted of all five sequences.
 func TestMixedDrafts(t *testing.T) {
 	m := groupQuery()
 	l := op.NewLowerer(m, &fused, &precision, &assume.Physical)
@@ -121,7 +124,8 @@ func TestMixedDrafts(t *testing.T) {
 	bytes(t, "projected tokens of the reference", find(t, &list, op.DraftProjection).M, 5)
 }
 
-// TestSplitGroups: it does not matter whether equal sequences are added together or one by one, nor in which order.
+// TestSplitGroups: it does not matter whether equal sequences are added together or one by one, nor
+// in which order.
 func TestSplitGroups(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		m, set := draw.Model(t)
@@ -160,8 +164,9 @@ func TestSplitGroups(t *testing.T) {
 	})
 }
 
-// TestPromptOfOneRank: of four data-parallel ranks one has a prompt. The experts see a quarter of what they do where all have one; what
-// the rank does with its own tokens, and sends to experts, stays the same.
+// TestPromptOfOneRank: of four data-parallel ranks one has a prompt. The experts see a quarter of
+// what they do where all have one; what the rank does with its own tokens, and sends to experts,
+// stays the same.
 func TestPromptOfOneRank(t *testing.T) {
 	m := expertModel(model.Gated)
 	p := plan.Plan{

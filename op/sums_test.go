@@ -12,8 +12,8 @@ import (
 	"throughline/plan"
 )
 
-// TestSums: the operators of models of every family, in several layouts, behind engines of drawn behaviour and behind a
-// framework, in steps of decode, of prompts and of both.
+// TestSums: the operators of models of every family, in several layouts, behind engines of drawn
+// behaviour and behind a framework, in steps of decode, of prompts and of both.
 func TestSums(t *testing.T) {
 	sums := golden.Sums{}
 	for i, name := range draw.Families {

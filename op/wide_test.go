@@ -10,9 +10,10 @@ import (
 	"throughline/plan"
 )
 
-// TestWide: dense layers and the output projection of two attention replicas, of one processor each, with 3 tokens each. In every
-// replica there is all of them; split over both, a rank has half of the width and half of the vocabulary of 10 for 6 tokens, which are
-// gathered, 6·8 elements, and whose sums are scattered; of the logits 6·10 are gathered.
+// TestWide: dense layers and the output projection of two attention replicas, of one processor
+// each, with 3 tokens each. In every replica there is all of them; split over both, a rank has half
+// of the width and half of the vocabulary of 10 for 6 tokens, which are gathered, 6·8 elements, and
+// whose sums are scattered; of the logits 6·10 are gathered.
 func TestWide(t *testing.T) {
 	as := assume.Physical
 	as.Imbalance, as.TouchedExperts = false, false

@@ -6,7 +6,8 @@ import (
 	"throughline/plan"
 )
 
-// TestFilled: 61 layers in 4 stages are 15 + 15 + 15 + 16 (SGLang) or 16 + 15 + 15 + 15 (TensorRT-LLM), in units of 16.
+// TestFilled: 61 layers in 4 stages are 15 + 15 + 15 + 16 (SGLang) or 16 + 15 + 15 + 15
+// (TensorRT-LLM), in units of 16.
 func TestFilled(t *testing.T) {
 	for _, c := range []struct {
 		layers, pp       int

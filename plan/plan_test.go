@@ -7,8 +7,9 @@ import (
 	"throughline/plan"
 )
 
-// TestPlanIsLayoutBehaviourAndVariants: a plan adds to its layout and behaviour only what a search or the load varies, and no
-// field hides one of another part. A new field has to become part of one of them.
+// TestPlanIsLayoutBehaviourAndVariants: a plan adds to its layout and behaviour only what a search
+// or the load varies, and no field hides one of another part. A new field has to become part of one
+// of them.
 func TestPlanIsLayoutBehaviourAndVariants(t *testing.T) {
 	whole := reflect.TypeFor[plan.Plan]()
 	var own []string

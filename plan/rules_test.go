@@ -8,8 +8,8 @@ import (
 	"throughline/plan"
 )
 
-// TestEveryAttentionMustSuit: the main attention has 8 heads and 4 key/value heads, the other 12 and 6. Ranks: 2 divide all
-// of them, 4 not the 6, 8 not the 12.
+// TestEveryAttentionMustSuit: the main attention has 8 heads and 4 key/value heads, the other 12
+// and 6. Ranks: 2 divide all of them, 4 not the 6, 8 not the 12.
 func TestEveryAttentionMustSuit(t *testing.T) {
 	m := &model.Model{
 		Name: "mixed", Layers: 4, FeedForward: 48, Attention: model.Attention{Kind: model.GroupQuery, Heads: 8, KVHeads: 4},

@@ -10,8 +10,8 @@ import (
 	"throughline/plan"
 )
 
-// TestSums: all layouts of several numbers of processors, which of them models of every family allow and why not, what lies
-// where, and what is said of bytes.
+// TestSums: all layouts of several numbers of processors, which of them models of every family
+// allow and why not, what lies where, and what is said of bytes.
 func TestSums(t *testing.T) {
 	sums := golden.Sums{}
 	for _, procs := range []int{1, 2, 6, 8, 24} {

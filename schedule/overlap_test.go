@@ -15,12 +15,12 @@ import (
 	"throughline/schedule"
 )
 
-// layer is the times of a layer: attention, dispatch, experts, combine and what follows, in seconds; of the units the
-// exchanges take a share.
+// layer is the times of a layer: attention, dispatch, experts, combine and what follows, in
+// seconds; of the units the exchanges take a share.
 type layer struct{ attention, dispatch, experts, combine, rest, share float64 }
 
-// stage is a stage of so many equal layers, behind so many dense ones whose feed-forward block takes as long as the
-// experts.
+// stage is a stage of so many equal layers, behind so many dense ones whose feed-forward block
+// takes as long as the experts.
 func (l layer) stage(layers, dense int, overlap plan.Overlap) *schedule.Work {
 	all, moe := float64(layers+dense), float64(layers)
 	send := func(k op.Kind) op.Op {
@@ -55,9 +55,10 @@ func (l layer) stage(layers, dense int, overlap plan.Overlap) *schedule.Work {
 	return &schedule.Work{Stages: 1, Batches: 1, Layers: p}
 }
 
-// TestTwoBatches: on a fast network the exchanges of either micro-batch hide behind the computation of the other: two times
-// 3 + 4 + 1 s. On a slow one, the first waits for its tokens until 9 s, when the second may send its own; it has them at
-// 15, computes for 4 s, and for 1 s more after the rest of the first.
+// TestTwoBatches: on a fast network the exchanges of either micro-batch hide behind the computation
+// of the other: two times 3 + 4 + 1 s. On a slow one, the first waits for its tokens until 9 s,
+// when the second may send its own; it has them at 15, computes for 4 s, and for 1 s more after the
+// rest of the first.
 func TestTwoBatches(t *testing.T) {
 	r := rules(0, 0)
 	for _, c := range []struct {
@@ -66,9 +67,10 @@ func TestTwoBatches(t *testing.T) {
 	}{
 		{layer{3, 2, 4, 1, 1, 0}, 16, 0},
 		{layer{3, 6, 4, 1, 1, 0}, 21, 5.0 / 14},
-		// What is computed beside an exchange takes a third longer where that takes a quarter of the units. The second attention
-		// and the first experts still end before the network is free; the second experts and the first rest have a second of
-		// an exchange beside them each.
+		// What is computed beside an exchange takes a third longer where that takes a quarter of
+		// the units. The second attention and the first experts still end before the network is
+		// free; the second experts and the first rest have a second of an exchange beside them
+		// each.
 		{layer{3, 6, 4, 1, 1, 0.25}, 21 + 2*0.25, 5.5 / 14},
 		{layer{3, 0, 4, 0, 1, 0}, 16, 1},
 	} {
@@ -80,8 +82,9 @@ func TestTwoBatches(t *testing.T) {
 	}
 }
 
-// TestSlowedTurn: beside an exchange that takes a quarter of the units, what is computed takes a third longer, and no more when the exchange
-// outlasts it: 3 s of attention from 3 to 7 s beside a dispatch of 6 s; where half of it leaves those units free by itself, 3.5 s.
+// TestSlowedTurn: beside an exchange that takes a quarter of the units, what is computed takes a
+// third longer, and no more when the exchange outlasts it: 3 s of attention from 3 to 7 s beside a
+// dispatch of 6 s; where half of it leaves those units free by itself, 3.5 s.
 func TestSlowedTurn(t *testing.T) {
 	r := rules(0, 0)
 	w := layer{3, 6, 4, 1, 1, 0.25}.stage(1, 0, plan.TwoBatch)
@@ -104,8 +107,8 @@ func TestSlowedTurn(t *testing.T) {
 	near(t, "the end of what is half slowed", end, 3+3.5)
 }
 
-// TestPaceWithoutExchange: products that leave their units to exchanges which take no time still take a third longer, and so does
-// the step.
+// TestPaceWithoutExchange: products that leave their units to exchanges which take no time still
+// take a third longer, and so does the step.
 func TestPaceWithoutExchange(t *testing.T) {
 	r := rules(0, 0)
 	w := schedule.Work{Stages: 1, Batches: 1, Layers: schedule.Pass{
@@ -117,9 +120,9 @@ func TestPaceWithoutExchange(t *testing.T) {
 	near(t, "the pace", pace, 4./3)
 }
 
-// TestPolite: products that leave exchanges a quarter of the units take a third longer at all times, and are not slowed again; an
-// exchange that takes 1 s longer beside computation holds up what waits for it. Of 3 s of attention 1.5 are products: it takes
-// 3.5 s, of which 1.5 are slowed.
+// TestPolite: products that leave exchanges a quarter of the units take a third longer at all
+// times, and are not slowed again; an exchange that takes 1 s longer beside computation holds up
+// what waits for it. Of 3 s of attention 1.5 are products: it takes 3.5 s, of which 1.5 are slowed.
 func TestPolite(t *testing.T) {
 	r := rules(0, 0)
 	w := layer{3, 4, 0, 0, 0, 0.25}.stage(1, 0, plan.TwoBatch)
@@ -133,8 +136,9 @@ func TestPolite(t *testing.T) {
 	near(t, "a fast network", r.Step(w, nil).Step, 3.5+3.5+0.25*0.5*1.5/3.5+0.5)
 }
 
-// TestSingleBatch: 4 s of tokens on their way hide behind 3 s of shared experts; 6 s of results leave in two parts, the
-// second of them after the last product of 4 s: 3 s hide less what they take from the product.
+// TestSingleBatch: 4 s of tokens on their way hide behind 3 s of shared experts; 6 s of results
+// leave in two parts, the second of them after the last product of 4 s: 3 s hide less what they
+// take from the product.
 func TestSingleBatch(t *testing.T) {
 	r := rules(0, 0)
 	w := layer{3, 4, 5, 6, 1, 0.25}.stage(2, 0, plan.SingleBatch)
@@ -146,9 +150,10 @@ func TestSingleBatch(t *testing.T) {
 	near(t, "a layer that waits for the last part", r.Step(w, nil).Step/2, 3+1+5+3+0.25*3+1)
 }
 
-// TestOverlapLaws: two micro-batches never take less than their computation or their exchanges, nor more than all of it in
-// a row and what the exchanges take from computation; layers that are not worked out one by one take what they take in
-// the timeline; and there both micro-batches run everything once in every layer, one thing at a time on each lane.
+// TestOverlapLaws: two micro-batches never take less than their computation or their exchanges, nor
+// more than all of it in a row and what the exchanges take from computation; layers that are not
+// worked out one by one take what they take in the timeline; and there both micro-batches run
+// everything once in every layer, one thing at a time on each lane.
 func TestOverlapLaws(t *testing.T) {
 	r := rules(0, 0)
 	long.Check(t, func(t *rapid.T) {

@@ -21,8 +21,9 @@ func rules(overlap float64, usage ...float64) schedule.Rules {
 	return schedule.NewRules(s)
 }
 
-// pass is a layer of a product of 3 s, an all-reduce over so many processors that keeps the network busy for 4 s and takes
-// 1 s of computation with it, and a norm of 2 s; of such layers there are so many.
+// pass is a layer of a product of 3 s, an all-reduce over so many processors that keeps the network
+// busy for 4 s and takes 1 s of computation with it, and a norm of 2 s; of such layers there are so
+// many.
 func pass(layers float64, span int32) schedule.Pass {
 	return schedule.Pass{
 		Computing: layers * (3 + 2), Comms: []uint8{1},
@@ -51,8 +52,8 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestSilent: collectives add nothing where all of them are hidden and need no computation, on their level and on those
-// within.
+// TestSilent: collectives add nothing where all of them are hidden and need no computation, on
+// their level and on those within.
 func TestSilent(t *testing.T) {
 	for _, c := range []struct {
 		overlap float64
@@ -71,9 +72,10 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestPipeline: two batches of three stages of 9 s each, 1 s from stage to stage, ends of 5 s and two drafts of 9 s. All in
-// a row: 2·3·9 + 2·3·1 + 2·2·9 + 2·5. With a batch in every stage, the last stage is busy for 2·(9 + 5 + 18) s of each
-// batch, three times that in all; between the stages 6 s of it pass anyway.
+// TestPipeline: two batches of three stages of 9 s each, 1 s from stage to stage, ends of 5 s and
+// two drafts of 9 s. All in a row: 2·3·9 + 2·3·1 + 2·2·9 + 2·5. With a batch in every stage, the
+// last stage is busy for 2·(9 + 5 + 18) s of each batch, three times that in all; between the
+// stages 6 s of it pass anyway.
 func TestPipeline(t *testing.T) {
 	r := rules(0, 0)
 	w := schedule.Work{
@@ -87,7 +89,8 @@ func TestPipeline(t *testing.T) {
 	got = r.Step(&w, nil)
 	near(t, "waiting in a pipeline", got.Wait, 2*(36+10)-6)
 	near(t, "a step of a pipeline", got.Step, 3*2*(9+5+18))
-	// A batch by itself waits for none. Two take 2·2·32 s of the last stage, more than the 106 s of one on its way.
+	// A batch by itself waits for none. Two take 2·2·32 s of the last stage, more than the 106 s of
+	// one on its way.
 	for under, want := range []float64{1: 106, 2: 2 * 2 * (9 + 5 + 18)} {
 		if w.Underway = under; under > 0 {
 			got = r.Step(&w, nil)
@@ -97,15 +100,17 @@ func TestPipeline(t *testing.T) {
 	}
 	w.Underway = 3
 
-	// 8 layers in three stages, 3 + 3 + 2, of 9, 9 and 6 s: the last still sets the pace, with 2·(6 + 23).
+	// 8 layers in three stages, 3 + 3 + 2, of 9, 9 and 6 s: the last still sets the pace, with 2·(6
+	// + 23).
 	w.Filled, w.Last = 8./9, 2./3
 	got = r.Step(&w, nil)
 	near(t, "a step with a last stage of fewer layers", got.Step, 3*2*(6+5+18))
 	// 2 + 3 + 3: the last is the fullest, too, and only the first waits for longer.
 	w.Last = 1
 	near(t, "a step with a first stage of fewer layers", r.Step(&w, nil).Step, 3*2*(9+5+18))
-	// Without drafts, with ends of 1 s and half a second between stages: 6 + 1 is less than the 9 s of the fullest, for which the
-	// two batches wait, whose ways are 8 layers of 3 s, 1.5 s of handing on and 1 s of ends.
+	// Without drafts, with ends of 1 s and half a second between stages: 6 + 1 is less than the 9 s
+	// of the fullest, for which the two batches wait, whose ways are 8 layers of 3 s, 1.5 s of
+	// handing on and 1 s of ends.
 	w.HandOn, w.Drafts, w.Ends, w.Last = 0.5, 0, schedule.Pass{Computing: 1, Ops: []op.Op{{Repeat: 1}, {Repeat: 1}}, Busy: []cost.Busy{{Time: 0.2}, {Time: 0.8}}}, 2./3
 	var rec schedule.Recorder
 	got = r.Step(&w, &rec)
@@ -122,14 +127,16 @@ func TestSecondTier(t *testing.T) {
 	w.Second = 12
 	near(t, "waiting for a slow one", r.Step(&w, nil).Second, 2*3*3)
 
-	// Stages that are full to 5/6 on average take 7.5 s, and wait for 3 s as the fullest does: the reading ends with the step.
+	// Stages that are full to 5/6 on average take 7.5 s, and wait for 3 s as the fullest does: the
+	// reading ends with the step.
 	w = schedule.Work{Stages: 2, Batches: 1, Layers: pass(1, 2), Second: 12, Beside: 1, Pipelined: true, Underway: 1, Filled: 5. / 6, Last: 1}
 	var rec schedule.Recorder
 	near(t, "a step of stages that are not equally full", r.Step(&w, &rec).Step, 2*(7.5+3))
 	near(t, "the end of reading", rec.Spans[len(rec.Spans)-1].End, 2*(7.5+3))
 }
 
-// TestCache: four layers of 9 s. The cache of three of them leaves behind the computation of the others.
+// TestCache: four layers of 9 s. The cache of three of them leaves behind the computation of the
+// others.
 func TestCache(t *testing.T) {
 	r := rules(0, 0)
 	w := schedule.Work{Stages: 1, Batches: 1, Layers: pass(4, 2), Depth: 4}
@@ -139,8 +146,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestTimeline: two layers, half of the 4 s on the outer network hidden, which takes half a second of computation. It
-// starts 2 s before the product has ended.
+// TestTimeline: two layers, half of the 4 s on the outer network hidden, which takes half a second
+// of computation. It starts 2 s before the product has ended.
 func TestTimeline(t *testing.T) {
 	r := rules(0.5, 0, 0.25)
 	var rec schedule.Recorder
@@ -174,7 +181,8 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestBusyNetwork: what does not fit behind the computation of its layer starts when the network is free.
+// TestBusyNetwork: what does not fit behind the computation of its layer starts when the network is
+// free.
 func TestBusyNetwork(t *testing.T) {
 	r := rules(1, 0)
 	var rec schedule.Recorder
@@ -193,7 +201,8 @@ func TestBusyNetwork(t *testing.T) {
 	}
 }
 
-// TestOrderOfLayers: of seven layers two have the other attention, spread evenly, and the first two are dense.
+// TestOrderOfLayers: of seven layers two have the other attention, spread evenly, and the first two
+// are dense.
 func TestOrderOfLayers(t *testing.T) {
 	kinds := []op.Kind{op.FusedAttention, op.LinearState, op.GateUp, op.ExpertUp}
 	layers := []int{2, 5, 2, 5}

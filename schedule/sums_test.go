@@ -12,8 +12,8 @@ import (
 	"throughline/schedule"
 )
 
-// TestSums: steps of drawn layers, with and without exchanges that overlap, in pipelines and alone, with every other part that
-// a step may have, and when each of them runs.
+// TestSums: steps of drawn layers, with and without exchanges that overlap, in pipelines and alone,
+// with every other part that a step may have, and when each of them runs.
 func TestSums(t *testing.T) {
 	sums := golden.Sums{}
 	r := rand.New(rand.NewPCG(33, 1))

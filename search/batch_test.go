@@ -14,8 +14,9 @@ import (
 	"throughline/workload"
 )
 
-// TestCalibratedBatch: with calibrated kernels throughput is no simple function of the batch, and the search looks into
-// ranges of it only. What it finds is at most a hundredth below the best of all batches.
+// TestCalibratedBatch: with calibrated kernels throughput is no simple function of the batch, and
+// the search looks into ranges of it only. What it finds is at most a hundredth below the best of
+// all batches.
 func TestCalibratedBatch(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("trying every batch takes minutes under the race detector")
@@ -61,8 +62,8 @@ func TestCalibratedBatch(t *testing.T) {
 	t.Logf("the worst is %.4f of the best", worst)
 }
 
-// A prefill of at most 4000 new tokens holds 4 prompts of 1000, or 8 of which the half is cached; one that is longer runs
-// alone.
+// A prefill of at most 4000 new tokens holds 4 prompts of 1000, or 8 of which the half is cached;
+// one that is longer runs alone.
 func TestMostTokens(t *testing.T) {
 	for _, c := range []struct{ input, cached, want int }{{1000, 0, 4}, {1000, 500, 8}, {5000, 0, 1}} {
 		p := sampleProblem(t, "qwen3_32b_flash", 1)

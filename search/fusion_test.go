@@ -38,15 +38,16 @@ func newBothPhases(t *rapid.T, p *search.FusedProblem) bothPhases {
 	return bothPhases{prefill, decode, p.Decode.Assume.Usable(p.Decode.System.Memory.GiB)}
 }
 
-// roomBeside reports whether a prefill fits beside the cache of a decode. The processors hold the draft module, if the
-// decode has one, in both phases.
+// roomBeside reports whether a prefill fits beside the cache of a decode. The processors hold the
+// draft module, if the decode has one, in both phases.
 func (b bothPhases) roomBeside(decode *estimate.Estimate, prefill plan.Plan) bool {
 	prefill.Drafts = decode.Plan.Drafts
 	m := b.prefill.MemoryOf(&prefill)
 	return m.WithoutCache()+decode.Memory.Cache <= b.capacity
 }
 
-// decodes are the decode batches of a plan that are in time, fit, and leave room for a prefill of one.
+// decodes are the decode batches of a plan that are in time, fit, and leave room for a prefill of
+// one.
 func (b bothPhases) decodes(p *search.Problem, pl plan.Plan) (out []estimate.Estimate) {
 	consider := func(batch plan.Batch) (fits bool) {
 		var e estimate.Estimate
@@ -73,7 +74,8 @@ func (b bothPhases) decodes(p *search.Problem, pl plan.Plan) (out []estimate.Est
 	return out
 }
 
-// prefills are the prefill batches beside a decode that are in time, fit, and are not larger than its batch.
+// prefills are the prefill batches beside a decode that are in time, fit, and are not larger than
+// its batch.
 func (b bothPhases) prefills(p *search.Problem, decode *estimate.Estimate) (out []estimate.Estimate) {
 	pl := decode.Plan
 	pl.Drafts = 0
@@ -88,8 +90,8 @@ func (b bothPhases) prefills(p *search.Problem, decode *estimate.Estimate) (out 
 	return out
 }
 
-// TestFusedIsExact compares the search with trying every plan and every batch: first the best decode batch, then the best
-// prefill batch beside it.
+// TestFusedIsExact compares the search with trying every plan and every batch: first the best
+// decode batch, then the best prefill batch beside it.
 func TestFusedIsExact(t *testing.T) {
 	found, withDrafts, given := 0, 0, 0
 	long.Check(t, func(t *rapid.T) {
@@ -176,10 +178,11 @@ func bestOf(given bool, estimates []estimate.Estimate) (out estimate.Estimate, f
 	return out, found
 }
 
-// onePerSecond is both phases on a chip of one byte per second that computes in no time, with a model of one layer of 88
-// bytes of weights (4 of the norm, 32 of qkv, 16 of the output, 4 + 16 + 16 of the plain feed-forward block). With m
-// tokens of s sequences that attend to c it takes 88 + 92·m + 4·s·c seconds: 48 + 44 bytes of activations per token, keys
-// and values of 2 elements each. The largest result is that of qkv, 8·m. A request has 10 tokens and 4 of output.
+// onePerSecond is both phases on a chip of one byte per second that computes in no time, with a
+// model of one layer of 88 bytes of weights (4 of the norm, 32 of qkv, 16 of the output, 4 + 16 +
+// 16 of the plain feed-forward block). With m tokens of s sequences that attend to c it takes 88 +
+// 92·m + 4·s·c seconds: 48 + 44 bytes of activations per token, keys and values of 2 elements each.
+// The largest result is that of qkv, 8·m. A request has 10 tokens and 4 of output.
 func onePerSecond(batches ...plan.Batch) *search.FusedProblem {
 	one := hardware.SizeTable{{AtLeast: 0, Efficiency: 1}}
 	network := hardware.Network{Bandwidth: 1, Efficiency: 1, Topology: "switch", Size: 8, MessageSize: one}
@@ -216,8 +219,9 @@ func onePerSecond(batches ...plan.Batch) *search.FusedProblem {
 	return &search.FusedProblem{Prefill: prefill, Decode: decode}
 }
 
-// TestSharedRate: batches of one. Prefill: 88 + 920 + 40 = 1048 s. Decode with a context of 10 + 4/2 + 1 = 13: 88 + 92 + 52
-// = 232 s for each of 4 tokens, 928 s. So a request takes 1976 s of the processor.
+// TestSharedRate: batches of one. Prefill: 88 + 920 + 40 = 1048 s. Decode with a context of 10 +
+// 4/2 + 1 = 13: 88 + 92 + 52 = 232 s for each of 4 tokens, 928 s. So a request takes 1976 s of the
+// processor.
 func TestSharedRate(t *testing.T) {
 	got, err := search.Fused(context.Background(), onePerSecond(plan.Batch{Count: 1, Size: 1}), 1)
 	if err != nil {
@@ -243,8 +247,9 @@ func TestSharedRate(t *testing.T) {
 	}
 }
 
-// TestDecodeLeavesRoomForPrefill: a sequence takes 14·4 = 56 bytes of cache, a prefill of one 88 + 8·10 = 168 bytes. In 300
-// bytes a decode of three fits, 88 + 24 + 168 = 280, but no prefill beside it, 168 + 168. Two leave room, 112 + 168.
+// TestDecodeLeavesRoomForPrefill: a sequence takes 14·4 = 56 bytes of cache, a prefill of one 88 +
+// 8·10 = 168 bytes. In 300 bytes a decode of three fits, 88 + 24 + 168 = 280, but no prefill beside
+// it, 168 + 168. Two leave room, 112 + 168.
 func TestDecodeLeavesRoomForPrefill(t *testing.T) {
 	for name, batches := range map[string][]plan.Batch{
 		"searched": nil,

@@ -82,7 +82,8 @@ func TestExactLimit(t *testing.T) {
 	}
 }
 
-// TestMessageSizes: short messages are slow, so that a batch may be in time where smaller ones are not.
+// TestMessageSizes: short messages are slow, so that a batch may be in time where smaller ones are
+// not.
 func TestMessageSizes(t *testing.T) {
 	p := pair(t)
 	p.System.CollectiveOverlap = 0

@@ -21,7 +21,8 @@ func notLower(t *rapid.T, what string, before, after float64) {
 	}
 }
 
-// TestFreeTransferIsBest: a transfer of the cache that costs nothing never gives a lower rate than one that does.
+// TestFreeTransferIsBest: a transfer of the cache that costs nothing never gives a lower rate than
+// one that does.
 func TestFreeTransferIsBest(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		p := drawSplit(t, rapid.IntRange(2, 6).Draw(t, "procs"))
@@ -32,7 +33,8 @@ func TestFreeTransferIsBest(t *testing.T) {
 		none.Prefill.Handover = nil
 		notLower(t, "no transfer", costly.Requests, split(t, &none).Requests)
 
-		// The networks of the prefill carry more than the transfer. With instant ones it is as if there were none.
+		// The networks of the prefill carry more than the transfer. With instant ones it is as if
+		// there were none.
 		fast := *p
 		instant := func(s *hardware.System) *hardware.System {
 			out := *s
@@ -130,7 +132,8 @@ func TestLimitsAreKept(t *testing.T) {
 	})
 }
 
-// TestThorough: plans that cannot win are passed over, and what wins is the same as if all were looked at.
+// TestThorough: plans that cannot win are passed over, and what wins is the same as if all were
+// looked at.
 func TestThorough(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		p := drawSplit(t, rapid.IntRange(2, 6).Draw(t, "procs"))

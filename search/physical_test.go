@@ -9,8 +9,8 @@ import (
 	"throughline/search"
 )
 
-// TestExpertsOfAStage: 8 processors. Pipelined, the experts of a plan are spread over the processors of a stage, and all
-// such splits are among the plans; otherwise over all 8.
+// TestExpertsOfAStage: 8 processors. Pipelined, the experts of a plan are spread over the
+// processors of a stage, and all such splits are among the plans; otherwise over all 8.
 func TestExpertsOfAStage(t *testing.T) {
 	p := sampleProblem(t, "deepseek_v3_flash_mla_absorb", 8)
 	p.Redundant = search.Range{}
@@ -31,7 +31,8 @@ func TestExpertsOfAStage(t *testing.T) {
 			}
 			seen[pp][pl.Experts] = true
 		}
-		// 256 + 32 experts and a width of 2048 suit all splits: of 8 processors 10, of 4 6, of 2 3, of 1 1.
+		// 256 + 32 experts and a width of 2048 suit all splits: of 8 processors 10, of 4 6, of 2 3,
+		// of 1 1.
 		want := map[int]int{1: 10, 2: 10, 4: 10, 8: 10}
 		if as.Pipelined {
 			want = map[int]int{1: 10, 2: 6, 4: 3, 8: 1}
@@ -44,8 +45,8 @@ func TestExpertsOfAStage(t *testing.T) {
 	}
 }
 
-// TestRefusedExpertsOfAStage: three experts on 8 processors. Refused are the splits with ep 2, 4 or 8: of 8 processors 3 + 2
-// + 1 (the rest may be slices or copies), of 4 2 + 1, of 2 1, of 1 none.
+// TestRefusedExpertsOfAStage: three experts on 8 processors. Refused are the splits with ep 2, 4 or
+// 8: of 8 processors 3 + 2 + 1 (the rest may be slices or copies), of 4 2 + 1, of 2 1, of 1 none.
 func TestRefusedExpertsOfAStage(t *testing.T) {
 	p := sampleProblem(t, "deepseek_v3_flash_mla_absorb", 8)
 	m := *p.Model
@@ -67,8 +68,8 @@ func TestRefusedExpertsOfAStage(t *testing.T) {
 	}
 }
 
-// TestUsableMemory: see TestDecodeLeavesRoomForPrefill: of 300 bytes a decode of two leaves room. Of 700 bytes half are
-// usable, and 50 kept: 300 again.
+// TestUsableMemory: see TestDecodeLeavesRoomForPrefill: of 300 bytes a decode of two leaves room.
+// Of 700 bytes half are usable, and 50 kept: 300 again.
 func TestUsableMemory(t *testing.T) {
 	p := onePerSecond()
 	as := *p.Decode.Assume

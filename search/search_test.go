@@ -36,7 +36,8 @@ func sampleProblem(t testing.TB, modelName string, procs int) *search.Problem {
 	}
 }
 
-// inTime is all batches of a plan that fit and are in time, in order, and the number of those that fit.
+// inTime is all batches of a plan that fit and are in time, in order, and the number of those that
+// fit.
 func inTime(t *rapid.T, p *search.Problem, pl plan.Plan) (out []estimate.Estimate, fitting int) {
 	e, err := estimate.NewEvaluator(&p.Problem)
 	if err != nil {
@@ -56,8 +57,8 @@ func inTime(t *rapid.T, p *search.Problem, pl plan.Plan) (out []estimate.Estimat
 	}
 }
 
-// best is the definition of the best batch: the highest request rate, and of all that reach it (up to rounding) the
-// smallest.
+// best is the definition of the best batch: the highest request rate, and of all that reach it (up
+// to rounding) the smallest.
 func best(estimates []estimate.Estimate) (out estimate.Estimate, found bool) {
 	highest := 0.0
 	for i := range estimates {
@@ -83,8 +84,9 @@ func limitAt(t *rapid.T, p *search.Problem, pl plan.Plan, most int) float64 {
 	return out.Latency * rapid.Float64Range(0.9, 1.1).Draw(t, "slack")
 }
 
-// TestBatchSearchIsExact compares the search with trying every batch, on systems whose efficiencies come in steps: in
-// decode with and without drafts, in prefill with and without a handover of the cache and parts of the context.
+// TestBatchSearchIsExact compares the search with trying every batch, on systems whose efficiencies
+// come in steps: in decode with and without drafts, in prefill with and without a handover of the
+// cache and parts of the context.
 func TestBatchSearchIsExact(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		p := draw.Problem(t, draw.Phase(t), 8, true)
@@ -162,8 +164,9 @@ func TestReasonWhenNothingFits(t *testing.T) {
 	if got.Found {
 		t.Fatal("DeepSeek-V3 does not fit on one processor")
 	}
-	// Experts: 61 layers · 320 · 3·7168·2048 · 0.5 B = 400.31 GiB. Attention: 61/21 of the sample's 1.8297 GiB = 5.31 GiB.
-	// Routers and norms 0.05, one sequence of cache 5120·576·61 B = 0.17, working space 0.01: 405.85 GiB in all.
+	// Experts: 61 layers · 320 · 3·7168·2048 · 0.5 B = 400.31 GiB. Attention: 61/21 of the sample's
+	// 1.8297 GiB = 5.31 GiB. Routers and norms 0.05, one sequence of cache 5120·576·61 B = 0.17,
+	// working space 0.01: 405.85 GiB in all.
 	const want = "1 plan does not fit into 72 GiB (the nearest, dp1·pp1·tp1 ep1·etp1·edp1 at batch 1, needs 333.9 GiB more)"
 	if r := p.Reason(&got); r != want {
 		t.Errorf("reason %q, want %q", r, want)

@@ -47,7 +47,8 @@ func limits(t *rapid.T, p *search.SplitProblem) {
 	}
 }
 
-// TestSplitIsExact compares the search with trying every pair of instance sizes and every pair of their numbers.
+// TestSplitIsExact compares the search with trying every pair of instance sizes and every pair of
+// their numbers.
 func TestSplitIsExact(t *testing.T) {
 	found := 0
 	long.Check(t, func(t *rapid.T) {

@@ -19,7 +19,8 @@ type drawnSearches struct {
 	split search.SplitProblem
 }
 
-// TestSums: what searches find with limits and overlaps of several kinds, and why they find nothing.
+// TestSums: what searches find with limits and overlaps of several kinds, and why they find
+// nothing.
 func TestSums(t *testing.T) {
 	sums := golden.Sums{}
 	drawn := rapid.Custom(func(t *rapid.T) *drawnSearches {

@@ -5,9 +5,10 @@ import (
 	"testing"
 )
 
-// TestJump: steps of up to 5 sequences take 6 ms, those of more 10 ms, as if a kernel had to begin another tile. With 10 tokens
-// after the first and a limit of 7 ms on each, 5 sequences finish 5 requests in 60 ms, which the bound lets them, for all that 5.25 sequences
-// on average, which would be at the limit, do less.
+// TestJump: steps of up to 5 sequences take 6 ms, those of more 10 ms, as if a kernel had to begin
+// another tile. With 10 tokens after the first and a limit of 7 ms on each, 5 sequences finish 5
+// requests in 60 ms, which the bound lets them, for all that 5.25 sequences on average, which would
+// be at the limit, do less.
 func TestJump(t *testing.T) {
 	at := func(batch int) (token, step float64) {
 		if batch <= 5 {
@@ -27,8 +28,9 @@ func TestJump(t *testing.T) {
 	}
 }
 
-// TestWaiting: answers of 10 tokens, two in a step, in 5 steps of 20 ms each; prompts of 15 ms, which make no step longer that has one, add
-// nothing. Of 50 ms a prompt adds 30 ms to the steps that hold one, which is nearly every step beside very many others: 5 · 30 ms for 10 tokens.
+// TestWaiting: answers of 10 tokens, two in a step, in 5 steps of 20 ms each; prompts of 15 ms,
+// which make no step longer that has one, add nothing. Of 50 ms a prompt adds 30 ms to the steps
+// that hold one, which is nearly every step beside very many others: 5 · 30 ms for 10 tokens.
 // Requests that end with their first token wait for no other.
 func TestWaiting(t *testing.T) {
 	c := Curve{Alone: 15e-3, output: 10, tokens: 2}

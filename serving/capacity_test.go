@@ -12,7 +12,8 @@ import (
 	"throughline/internal/test/long"
 )
 
-// drawn is a server of drawn speed: prompts take so long for each token and for each step, decode steps for each sequence.
+// drawn is a server of drawn speed: prompts take so long for each token and for each step, decode
+// steps for each sequence.
 type drawn struct{ token, step, sequence float64 }
 
 func (d drawn) Decode(sequences, _ float64) float64 { return d.step + sequences*d.sequence }
@@ -20,8 +21,9 @@ func (d drawn) Mixed(p Prompts, sequences, _ float64) float64 {
 	return d.step + float64(p.Count*p.Tokens)*d.token + sequences*d.sequence
 }
 
-// TestNoMoreThanCapacity: requests come no faster than the ranks compute their prompts, in steps that are as full as may be, nor
-// than their caches travel, nor than they decode, whatever the engine, the lengths and the clients; one token of output included.
+// TestNoMoreThanCapacity: requests come no faster than the ranks compute their prompts, in steps
+// that are as full as may be, nor than their caches travel, nor than they decode, whatever the
+// engine, the lengths and the clients; one token of output included.
 func TestNoMoreThanCapacity(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		policy := rapid.SampledFrom([]deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts}).Draw(t, "policy")

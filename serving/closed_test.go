@@ -8,8 +8,8 @@ import (
 	"throughline/workload"
 )
 
-// fake is a server whose steps are easy to work out by hand: 10 µs for each token of a prompt, 10 ms and 1 ms for each
-// sequence of a decode step, and both together where they are mixed.
+// fake is a server whose steps are easy to work out by hand: 10 µs for each token of a prompt, 10
+// ms and 1 ms for each sequence of a decode step, and both together where they are mixed.
 type fake struct{}
 
 func (fake) Prefill(prompts, tokens, _ int) float64 { return float64(prompts*tokens) * 1e-5 }
@@ -22,7 +22,8 @@ func (f fake) Mixed(p Prompts, sequences, context float64) float64 {
 	return t
 }
 
-// rules are easy numbers, too: 1 ms of the host for each step, 20 ms before a request is scheduled, 5 ms between servers.
+// rules are easy numbers, too: 1 ms of the host for each step, 20 ms before a request is scheduled,
+// 5 ms between servers.
 func rules(prefill deploy.Policy) *deploy.Scheduling {
 	return &deploy.Scheduling{
 		FrontEnd:    deploy.FrontEnd{FirstSeconds: 20e-3, RequestSeconds: 2e-3, HandoverSeconds: 5e-3},
@@ -47,8 +48,8 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// TestOneClient: nobody waits. TTFT is the offset, the prefill of 1000 tokens in 10 ms and one step of the host; TPOT a
-// decode step of one sequence and one of the host.
+// TestOneClient: nobody waits. TTFT is the offset, the prefill of 1000 tokens in 10 ms and one step
+// of the host; TPOT a decode step of one sequence and one of the host.
 func TestOneClient(t *testing.T) {
 	for _, prefill := range []deploy.Policy{deploy.Chunks, deploy.First, deploy.Prompts} {
 		for _, squares := range []float64{0, 1.004} {
@@ -60,16 +61,19 @@ func TestOneClient(t *testing.T) {
 	}
 }
 
-// TestTokensOfAPrompt: 5 µs for each of 1000 tokens add 5 ms to the time before a request is scheduled.
+// TestTokensOfAPrompt: 5 µs for each of 1000 tokens add 5 ms to the time before a request is
+// scheduled.
 func TestTokensOfAPrompt(t *testing.T) {
 	one := loop(deploy.Chunks, 1, 1.004)
 	one.rules.TokenSeconds = 5e-6
 	near(t, "alone", one.aggregated().TTFT, 20e-3+5e-3+10e-3+1e-3)
 }
 
-// TestGathering: an engine that prefills first computes together what came during the steps between two looks. With a prompt to every
-// tenth step and 30 steps between looks, 1 − e^−3 of 30 steps are followed by a prefill of 3 / (1 − e^−3) prompts. Without that it
-// looks at every step, but what ended in the last 20 ms before a prefill of 200 ms comes while it runs: 20 ms are 1.6 steps of 12.
+// TestGathering: an engine that prefills first computes together what came during the steps between
+// two looks. With a prompt to every tenth step and 30 steps between looks, 1 − e^−3 of 30 steps are
+// followed by a prefill of 3 / (1 − e^−3) prompts. Without that it looks at every step, but what
+// ended in the last 20 ms before a prefill of 200 ms comes while it runs: 20 ms are 1.6 steps of
+// 12.
 func TestGathering(t *testing.T) {
 	c := loop(deploy.First, 8, 1.004)
 	w := waves{clients: 8, group: 8, joined: true, step: 12e-3, alone: 10e-3, cuts: 1, holds: 8, more: 4e-3}
@@ -93,9 +97,10 @@ func (s slower) Mixed(p Prompts, sequences, context float64) float64 {
 	return 2 * s.fake.Mixed(p, sequences, context)
 }
 
-// TestBatchesInFlight: two batches of a pipeline with a prompt to every fourth step of each. Both stages wait for a prompt in either of them,
-// which 1 − e^−½ of the steps meet; two that come one after the other take the stages one after the other. Ranks of an expert model begin
-// their steps together, and prompts of two steps in a row that come during a long one meet in the next.
+// TestBatchesInFlight: two batches of a pipeline with a prompt to every fourth step of each. Both
+// stages wait for a prompt in either of them, which 1 − e^−½ of the steps meet; two that come one
+// after the other take the stages one after the other. Ranks of an expert model begin their steps
+// together, and prompts of two steps in a row that come during a long one meet in the next.
 func TestBatchesInFlight(t *testing.T) {
 	w := waves{clients: 8, group: 16, own: 8, step: 12e-3, alone: 120e-3, cuts: 1, holds: 1, pollSteps: 1}
 	share, longer := w.laden(0.25, 0.5)
@@ -108,21 +113,23 @@ func TestBatchesInFlight(t *testing.T) {
 	}
 }
 
-// TestChunksInAPipeline: 1000 tokens in chunks of 250 through two stages: four steps of 2.5 + 1 ms, each of which follows the one
-// before half of it later. The last is through after 3·1.75 + 3.5 ms.
+// TestChunksInAPipeline: 1000 tokens in chunks of 250 through two stages: four steps of 2.5 + 1 ms,
+// each of which follows the one before half of it later. The last is through after 3·1.75 + 3.5 ms.
 func TestChunksInAPipeline(t *testing.T) {
 	c := loop(deploy.Chunks, 1, 0)
 	c.rules.StepTokens, c.ranks, c.stages, c.pipelines = 250, 2, 2, 1
 	p := c.aggregated()
 	near(t, "TTFT of a client", p.TTFT, 20e-3+3*1.75e-3+3.5e-3)
 	near(t, "TPOT", p.TPOT, 11e-3+1e-3)
-	// While all stages compute, chunks take twice as long: each follows the one before (2·2.5 + 1)/2 ms later, and the last passes alone.
+	// While all stages compute, chunks take twice as long: each follows the one before (2·2.5 +
+	// 1)/2 ms later, and the last passes alone.
 	c.paced = slower{}
 	near(t, "TTFT under a power limit", c.aggregated().TTFT, 20e-3+3*3e-3+3.5e-3)
 	c.paced = nil
 	c.load.Clients = 2
-	// Over a long time: chunks of 3.5 ms are no longer than the steps of 12 ms that may follow them, which wait for none. Behind those of
-	// 25 + 1 ms they take as long while the other, which is away for 20 ms of its life, does not decode: only ever while this one does.
+	// Over a long time: chunks of 3.5 ms are no longer than the steps of 12 ms that may follow
+	// them, which wait for none. Behind those of 25 + 1 ms they take as long while the other, which
+	// is away for 20 ms of its life, does not decode: only ever while this one does.
 	near(t, "decoding beside short chunks", c.aggregated().TPOT, 12e-3)
 	c.load.Lengths.Input, c.rules.StepTokens = 10000, 2500
 	q := c.aggregated()
@@ -136,8 +143,9 @@ func TestChunksInAPipeline(t *testing.T) {
 	near(t, "TTFT chunk by chunk", c.aggregated().TTFT, 20e-3+4*3.5e-3)
 }
 
-// TestFewChunksInAPipeline: lengths that differ by 43%, in steps of 2000 tokens. What a prompt that fills no step gains by stages is nothing, as
-// batches in flight are taken to wait for it; and among others no prompt of one or two steps gains or loses.
+// TestFewChunksInAPipeline: lengths that differ by 43%, in steps of 2000 tokens. What a prompt that
+// fills no step gains by stages is nothing, as batches in flight are taken to wait for it; and
+// among others no prompt of one or two steps gains or loses.
 func TestFewChunksInAPipeline(t *testing.T) {
 	for input, gains := range map[int]bool{1000: false, 1999: false, 2001: true} {
 		c := loop(deploy.Chunks, 8, 1+0.43*0.43)
@@ -165,9 +173,9 @@ func TestRoom(t *testing.T) {
 	near(t, "TTFT", q.TTFT, p.TTFT+p.TTFT+100*p.TPOT)
 }
 
-// TestSplit: prefill and decode on servers of their own. One client waits for nothing but the way of the cache; with many,
-// TPOT is that of a decode step alone, and TTFT at least what all prompts of the clients take less the time that they
-// decode.
+// TestSplit: prefill and decode on servers of their own. One client waits for nothing but the way
+// of the cache; with many, TPOT is that of a decode step alone, and TTFT at least what all prompts
+// of the clients take less the time that they decode.
 func TestSplit(t *testing.T) {
 	c := loop("chunks", 1, 1.004)
 	p := c.split(&c, fake{}, 1, 7e-3, 0)
@@ -203,8 +211,9 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// TestBalance: whatever the lengths, times are those that the steps make of them, more clients never get less done, and the
-// times of none get shorter: by much, since prompts share steps in whole numbers.
+// TestBalance: whatever the lengths, times are those that the steps make of them, more clients
+// never get less done, and the times of none get shorter: by much, since prompts share steps in
+// whole numbers.
 func TestBalance(t *testing.T) {
 	for _, prefill := range []deploy.Policy{deploy.Chunks, deploy.First, deploy.Prompts} {
 		for _, n := range []workload.Lengths{{Input: 100, Output: 2}, {Input: 100, Output: 8}, {Input: 700, Output: 1}, {Input: 3000, Output: 16}, {Input: 1000, Output: 1000}} {
@@ -233,8 +242,9 @@ func TestRootByHand(t *testing.T) {
 	}), 3)
 }
 
-// TestLink: a prefill server sends one cache after another, so that it serves no more than its link does: with 50 ms for
-// each cache 20 requests a second, however many clients there are and however fast it computes.
+// TestLink: a prefill server sends one cache after another, so that it serves no more than its link
+// does: with 50 ms for each cache 20 requests a second, however many clients there are and however
+// fast it computes.
 func TestLink(t *testing.T) {
 	c := loop(deploy.Chunks, 256, 0)
 	c.load.Requests, c.ranks = 0, 64
@@ -246,7 +256,8 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestPoll: an engine that looks for new requests at every 30th step keeps them waiting for 15 on average, not for a half.
+// TestPoll: an engine that looks for new requests at every 30th step keeps them waiting for 15 on
+// average, not for a half.
 func TestPoll(t *testing.T) {
 	often, rarely := loop("first", 2, 1.004), loop("first", 2, 1.004)
 	rarely.polls = 30
@@ -256,8 +267,8 @@ func TestPoll(t *testing.T) {
 	}
 }
 
-// TestPollTogether: 20 others have a prompt each while one decodes 100 tokens. Found at every 50th step, ten at a time, they take five
-// steps of two prompts, 21 ms each, twice.
+// TestPollTogether: 20 others have a prompt each while one decodes 100 tokens. Found at every 50th
+// step, ten at a time, they take five steps of two prompts, 21 ms each, twice.
 func TestPollTogether(t *testing.T) {
 	c := loop("first", 21, 1.004)
 	c.polls = 50
@@ -271,8 +282,9 @@ func TestPollTogether(t *testing.T) {
 	}
 }
 
-// TestLeft: of even steps of 11 ms half is left on average. If one in ten is long, of 31 ms, one that comes at any time meets them
-// 31 / 11 times as often: (0.9 · 11² + 0.1 · 31²) / 2 of the mean of 13 ms.
+// TestLeft: of even steps of 11 ms half is left on average. If one in ten is long, of 31 ms, one
+// that comes at any time meets them 31 / 11 times as often: (0.9 · 11² + 0.1 · 31²) / 2 of the mean
+// of 13 ms.
 func TestLeft(t *testing.T) {
 	even := lengths{short: 11e-3, long: 11e-3, mean: 11e-3}
 	near(t, "even steps", even.left(), 5.5e-3)
@@ -280,8 +292,9 @@ func TestLeft(t *testing.T) {
 	near(t, "some long ones", some.left(), (0.9*11e-3*11e-3+0.1*31e-3*31e-3)/2/13e-3)
 }
 
-// TestFilled: prompts of 800 tokens, all of one length, in steps of 2000. Where prompts are cut, a step holds two and a half of them, (2 + 0.5)·8 ms and one of the
-// host; where they are not, two. Of two clients there are no more than two, and a prompt as long as a step fills it.
+// TestFilled: prompts of 800 tokens, all of one length, in steps of 2000. Where prompts are cut, a
+// step holds two and a half of them, (2 + 0.5)·8 ms and one of the host; where they are not, two.
+// Of two clients there are no more than two, and a prompt as long as a step fills it.
 func TestFilled(t *testing.T) {
 	for _, x := range []struct {
 		prefill     deploy.Policy
@@ -300,8 +313,9 @@ func TestFilled(t *testing.T) {
 	}
 }
 
-// TestServed: a server that only prefills, 11 ms for one prompt and 10 ms for each more. Of requests that come 10 times a
-// second, e^(-0.11) steps are followed by none; the others wait for half of the step.
+// TestServed: a server that only prefills, 11 ms for one prompt and 10 ms for each more. Of
+// requests that come 10 times a second, e^(-0.11) steps are followed by none; the others wait for
+// half of the step.
 func TestServed(t *testing.T) {
 	w := waves{alone: 11e-3, more: 0, full: 11e-3, holds: 1}
 	busy := 0.11 / (0.11 + math.Exp(-0.11))
@@ -309,7 +323,8 @@ func TestServed(t *testing.T) {
 	near(t, "nobody comes", w.served(0, 0), 11e-3)
 }
 
-// TestCutsOnAverage: steps of 2000 tokens. Prompts of 2000 tokens take one; spread evenly up to twice as many, half of them take two.
+// TestCutsOnAverage: steps of 2000 tokens. Prompts of 2000 tokens take one; spread evenly up to
+// twice as many, half of them take two.
 func TestCutsOnAverage(t *testing.T) {
 	c := loop(deploy.First, 1, 0)
 	c.load.Lengths.Input = 2000
@@ -320,7 +335,8 @@ func TestCutsOnAverage(t *testing.T) {
 	near(t, "their time", c.prompts(fake{}, 1, 0), 20e-3+1.5e-3) // the host has half a step more
 }
 
-// sharing is fake, but for experts, which take half of the time of prompts where all ranks have them.
+// sharing is fake, but for experts, which take half of the time of prompts where all ranks have
+// them.
 type sharing struct{ fake }
 
 func (s sharing) Mixed(p Prompts, sequences, context float64) float64 {
@@ -328,8 +344,8 @@ func (s sharing) Mixed(p Prompts, sequences, context float64) float64 {
 	return s.fake.Mixed(p, sequences, context) - prefill/2*(1-p.share())
 }
 
-// TestPromptsOfOtherRanks: four ranks that share experts. A prompt of 10 ms takes 5 ms of attention and a quarter of 5 ms
-// for experts by itself; each of another rank adds as much again.
+// TestPromptsOfOtherRanks: four ranks that share experts. A prompt of 10 ms takes 5 ms of attention
+// and a quarter of 5 ms for experts by itself; each of another rank adds as much again.
 func TestPromptsOfOtherRanks(t *testing.T) {
 	c := loop(deploy.First, 32, 1.004)
 	c.decode, c.ranks, c.together, c.shares = sharing{}, 4, 4, true
@@ -348,7 +364,8 @@ func TestPromptsOfOtherRanks(t *testing.T) {
 	_, longer := w.laden(1e-3, 4e-3)
 	share := -math.Expm1(-4e-3)
 	near(t, "longer", longer, max(0, share*(w.alone-step)+(4e-3-share)*w.other))
-	// With 0.75 on each rank a quarter is behind another: 5 ms of its attention, besides a quarter of 5 ms for every one of the three.
+	// With 0.75 on each rank a quarter is behind another: 5 ms of its attention, besides a quarter
+	// of 5 ms for every one of the three.
 	w.step = 1e-3
 	share, longer = w.laden(0.75, 3)
 	near(t, "longer with many", longer, share*(w.alone-w.step)+(3-share)*5e-3/4+0.25*5e-3)

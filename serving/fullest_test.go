@@ -9,8 +9,8 @@ import (
 	"throughline/workload"
 )
 
-// TestFullest: among all batches within the limit none decodes more, but for what lies between two batches of the curve where
-// steps get longer faster than they get fuller.
+// TestFullest: among all batches within the limit none decodes more, but for what lies between two
+// batches of the curve where steps get longer faster than they get fuller.
 func TestFullest(t *testing.T) {
 	n := workload.Lengths{Input: 2000, Output: 100}
 	for _, overlap := range []plan.Overlap{plan.NoOverlap, plan.TwoBatch} {

@@ -39,7 +39,8 @@ func dense(tp int) plan.Plan {
 	return plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: tp, CP: 1}, Pipelined: true}}
 }
 
-// TestOneClient: a single client gets the prefill and the decode steps of the estimate, and the constants of the engine.
+// TestOneClient: a single client gets the prefill and the decode steps of the estimate, and the
+// constants of the engine.
 func TestOneClient(t *testing.T) {
 	n := workload.Lengths{Input: 2000, Output: 1000}
 	q := question.Default()
@@ -101,8 +102,8 @@ func TestMoreClients(t *testing.T) {
 	}
 }
 
-// TestLessMemory: a processor with less memory never serves more. Where one request does not fit, the least share of the memory is
-// named with which it does, and a thousandth less is too little.
+// TestLessMemory: a processor with less memory never serves more. Where one request does not fit,
+// the least share of the memory is named with which it does, and a thousandth less is too little.
 func TestLessMemory(t *testing.T) {
 	load := workload.Load{Lengths: workload.Lengths{Input: 1024, Output: 1024}, Clients: 32}
 	named := regexp.MustCompile(`memory-share ([0-9.]+)`)
@@ -163,7 +164,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestBatchBounds: a server that is told to run four sequences runs no more, however much memory it has.
+// TestBatchBounds: a server that is told to run four sequences runs no more, however much memory it
+// has.
 func TestBatchBounds(t *testing.T) {
 	n := workload.Lengths{Input: 1024, Output: 512}
 	d := deployment(t, "Llama-3.1-8B", "vllm", dense(1))
@@ -181,7 +183,8 @@ func TestBatchBounds(t *testing.T) {
 	}
 }
 
-// TestLongPrompts: a prompt that is cut into parts, of which only the last yields a token, takes a time that can be told.
+// TestLongPrompts: a prompt that is cut into parts, of which only the last yields a token, takes a
+// time that can be told.
 func TestLongPrompts(t *testing.T) {
 	for _, name := range []string{"vllm", "sglang", "none"} {
 		d := deployment(t, "Llama-3.1-8B", name, dense(1))

@@ -8,9 +8,10 @@ import (
 	"throughline/workload"
 )
 
-// TestMixedSteps: on kernels that were measured, too, prompts and decoding sequences take longer together than either, and
-// less than one after the other; a step of two and a half sequences lies between those of two and three. A chunk that does
-// not end its prompt does without the output projection.
+// TestMixedSteps: on kernels that were measured, too, prompts and decoding sequences take longer
+// together than either, and less than one after the other; a step of two and a half sequences lies
+// between those of two and three. A chunk that does not end its prompt does without the output
+// projection.
 func TestMixedSteps(t *testing.T) {
 	for _, model := range []string{"Llama-3.1-8B", "gpt-oss-120b", "DeepSeek-R1", "Qwen3-Next-80B-A3B"} {
 		lengths := workload.Lengths{Input: 1024, Output: 1024}

@@ -10,7 +10,8 @@ import (
 	"throughline/serving"
 )
 
-// TestSums: what the closed form says of drawn deployments: what clients see, what finds room, what is handed over, curves.
+// TestSums: what the closed form says of drawn deployments: what clients see, what finds room, what
+// is handed over, curves.
 func TestSums(t *testing.T) {
 	sums := golden.Sums{}
 	for _, s := range questions.Deployments(t, 400, 33) {

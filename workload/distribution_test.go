@@ -16,7 +16,8 @@ func TestSpread(t *testing.T) {
 	base := Lengths{Input: 1000, Output: 100, Cached: 200}
 	for words, want := range map[string]Lengths{
 		"fixed": base,
-		// Between 500 and 1000: mean 750; mean square (1 + 0.5 + 0.25)/3 of 1000², over 0.75²: 0.58333/0.5625.
+		// Between 500 and 1000: mean 750; mean square (1 + 0.5 + 0.25)/3 of 1000², over 0.75²:
+		// 0.58333/0.5625.
 		"uniform:0.5": {Input: 750, Output: 75, Cached: 150, Squares: (1.75 / 3) / 0.5625, LongestInput: 1000, Longest: 1100},
 		"uniform:1":   {Input: 1000, Output: 100, Cached: 200, Squares: 1, LongestInput: 1000, Longest: 1100},
 		// e^0.25; one in ten thousand exceeds e^(3.719·0.5 - 0.125) = 5.666 times the mean.
@@ -69,7 +70,8 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// TestShareGPT: drawn lengths have the mean that is asked for, half of them 124/197 of it and a tenth 11/197, as counted in the dataset.
+// TestShareGPT: drawn lengths have the mean that is asked for, half of them 124/197 of it and a
+// tenth 11/197, as counted in the dataset.
 func TestShareGPT(t *testing.T) {
 	l, err := ParseLength("sharegpt", 1970)
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"throughline/workload"
 )
 
-// TestAcceptance: 1.85, 2.55 and 3.1 tokens add 0.85, 0.7 and 0.55. Of the drafts behind an accepted one, 0.7 of 0.85 and 0.55 of
-// 0.7 are accepted, too. A fourth has no length and the rate of the default.
+// TestAcceptance: 1.85, 2.55 and 3.1 tokens add 0.85, 0.7 and 0.55. Of the drafts behind an
+// accepted one, 0.7 of 0.85 and 0.55 of 0.7 are accepted, too. A fourth has no length and the rate
+// of the default.
 func TestAcceptance(t *testing.T) {
 	want := []float64{0.85, 0.7 / 0.85, 0.55 / 0.7, workload.DraftAcceptance[3]}
 	for i, got := range workload.Acceptance([]float64{1.85, 2.55, 3.1}) {

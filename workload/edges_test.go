@@ -35,7 +35,8 @@ func TestTraceLimits(t *testing.T) {
 	}
 }
 
-// TestNamesOfColumns: lengths have the names of any tool, in any case, behind the mark of an encoding.
+// TestNamesOfColumns: lengths have the names of any tool, in any case, behind the mark of an
+// encoding.
 func TestNamesOfColumns(t *testing.T) {
 	for i, in := range columnNames[1] {
 		header := "\uFEFF" + strings.ToUpper(in) + ", " + columnNames[2][i]
@@ -66,7 +67,8 @@ func TestPackedTrace(t *testing.T) {
 	}
 }
 
-// TestOneReader: means and requests that are drawn one after another come from one reading, whatever a line calls its lengths.
+// TestOneReader: means and requests that are drawn one after another come from one reading,
+// whatever a line calls its lengths.
 func TestOneReader(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "t.jsonl")
 	if err := os.WriteFile(file, []byte(`{"isl": 10, "osl": 20}`+"\n"+`{"prompt_tokens": 30, "completion_tokens": 0}`+"\n"), 0o666); err != nil {

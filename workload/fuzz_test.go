@@ -9,7 +9,8 @@ import (
 	"throughline/internal/test/damage"
 )
 
-// FuzzTrace: each request of a trace has lengths and a time that can be simulated, or the line is named.
+// FuzzTrace: each request of a trace has lengths and a time that can be simulated, or the line is
+// named.
 func FuzzTrace(f *testing.F) {
 	damage.Add(f,
 		`{"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47]}`+"\n"+`{"prompt_tokens": 5, "completion_tokens": 6}`+"\n",

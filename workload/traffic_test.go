@@ -64,7 +64,8 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
-// TestLengths: they have the mean that they are asked for, and uniform ones the bounds of sglang.bench_serving.
+// TestLengths: they have the mean that they are asked for, and uniform ones the bounds of
+// sglang.bench_serving.
 func TestLengths(t *testing.T) {
 	for words, mean := range map[string]float64{"fixed": 100, "uniform:0.5": 75, "uniform:0": 50.5, "lognormal:1": 100} {
 		l, err := workload.ParseLength(words, 100)
@@ -142,8 +143,9 @@ func TestTraceFormats(t *testing.T) {
 	}
 }
 
-// TestFirstRequestsOfClients: three clients send one request each at the start. Where one has its answer before the front end has
-// taken in the others, it sends the fourth request, not one of theirs.
+// TestFirstRequestsOfClients: three clients send one request each at the start. Where one has its
+// answer before the front end has taken in the others, it sends the fourth request, not one of
+// theirs.
 func TestFirstRequestsOfClients(t *testing.T) {
 	list := workload.List{Requests: make([]workload.Request, 5)}
 	for i := range list.Requests {
@@ -170,8 +172,9 @@ func TestFirstRequestsOfClients(t *testing.T) {
 	}
 }
 
-// TestStrata: of every eight successive requests one is in each eighth of the distribution: an eighth of the uniform lengths, or between its
-// octiles, of which the lognormal ones of deviation σ have their middle at e^(−σ²/2) of the mean, and lengths are in no order.
+// TestStrata: of every eight successive requests one is in each eighth of the distribution: an
+// eighth of the uniform lengths, or between its octiles, of which the lognormal ones of deviation σ
+// have their middle at e^(−σ²/2) of the mean, and lengths are in no order.
 func TestStrata(t *testing.T) {
 	const strata = 8
 	traffic := workload.Traffic{Requests: 800, Rate: math.Inf(1), Clients: 1, Turns: 1, Seed: 1, Strata: strata,

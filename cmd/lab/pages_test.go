@@ -19,7 +19,8 @@ var update = flag.Bool("update", false, "write the pages anew")
 
 var generated = regexp.MustCompile("(?s)<!-- lab: ([^\n]*) -->\n.*?<!-- end -->\n")
 
-// TestPages: the pages under docs/validation show what the laboratory prints. What was held out takes a minute.
+// TestPages: the pages under docs/validation show what the laboratory prints. What was held out
+// takes a minute.
 func TestPages(t *testing.T) {
 	t.Chdir("../..")
 	pages, err := filepath.Glob("docs/validation/*.md")

@@ -31,9 +31,10 @@ func backends() *Set {
 	return s
 }
 
-// TestTwoBackends: one shape by two backends, by hand. 32 sequences of 2048 tokens with 8 KV heads of 128 in 16 bits are 268 MB, at
-// 1 TB/s 268 us, of queries and results 32·64·256·2 bytes 1 us, and of operations 2·64/8·256 for each token and KV head 2.1 G, at
-// 1 P/s 2.1 us: 4 + 2.1 + 1.25·268.4 + 1 us by one, 10 + 2.1 + 3·268.4 + 1 by the other.
+// TestTwoBackends: one shape by two backends, by hand. 32 sequences of 2048 tokens with 8 KV heads
+// of 128 in 16 bits are 268 MB, at 1 TB/s 268 us, of queries and results 32·64·256·2 bytes 1 us,
+// and of operations 2·64/8·256 for each token and KV head 2.1 G, at 1 P/s 2.1 us: 4 + 2.1 +
+// 1.25·268.4 + 1 us by one, 10 + 2.1 + 3·268.4 + 1 by the other.
 func TestTwoBackends(t *testing.T) {
 	s, pace := backends(), Pace{Flop: 1e-15, Byte: 1e-12}
 	shape := Shape{Count: 32, M: 32, N: 2048, K: 128, Value: 128, Heads: 64, KVHeads: 8, Moved: 32 * 2048 * 8 * 256 * 2}
@@ -59,8 +60,8 @@ func TestTwoBackends(t *testing.T) {
 	}
 }
 
-// TestLatentBackends: kernels of software that treats all attention alike serve latent attention, in decode in blocks of 16 heads
-// which each read the cache; those of other software do not.
+// TestLatentBackends: kernels of software that treats all attention alike serve latent attention,
+// in decode in blocks of 16 heads which each read the cache; those of other software do not.
 func TestLatentBackends(t *testing.T) {
 	s := backends()
 	b := s.Bind(Types{Attention: "bfloat16", Cache: "bfloat16", PrefillBy: "triton", DecodeBy: "triton"})

@@ -2,8 +2,9 @@ package kernel
 
 import "testing"
 
-// TestReadsNarrow: where kernels read a narrow cache as well as a wide one, a cache of 8 bits takes what the better kernel takes: here
-// the one for 16 bits with half of the bytes, as the one for 8 bits was measured as slow as with all of them.
+// TestReadsNarrow: where kernels read a narrow cache as well as a wide one, a cache of 8 bits takes
+// what the better kernel takes: here the one for 16 bits with half of the bytes, as the one for 8
+// bits was measured as slow as with all of them.
 func TestReadsNarrow(t *testing.T) {
 	model := func(slowdown float64) *DecodeAttention {
 		return &DecodeAttention{Base: Base{Norm: 4, Compute: Flat(1), Memory: Flat(slowdown)}, Query: 2, Tile: 128}
@@ -24,7 +25,8 @@ func TestReadsNarrow(t *testing.T) {
 	}
 }
 
-// TestBlocks: weights with a scale for every block run in kernels of their own, where there are some.
+// TestBlocks: weights with a scale for every block run in kernels of their own, where there are
+// some.
 func TestBlocks(t *testing.T) {
 	model := func(slowdown float64) *GemmModel {
 		return &GemmModel{Base: Base{Norm: 4, Compute: Flat(slowdown), Memory: Flat(1)}, Weight: 1, Input: 1, Output: 2}

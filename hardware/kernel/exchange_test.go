@@ -25,7 +25,8 @@ func TestExchangeBytes(t *testing.T) {
 		topk, experts, ranks, node float64
 		want                       float64
 	}{
-		// One expert on each of 8 ranks, two chosen: another rank is missed by 7/8 · 6/7 = 3/4, and there are seven.
+		// One expert on each of 8 ranks, two chosen: another rank is missed by 7/8 · 6/7 = 3/4, and
+		// there are seven.
 		{dispatch, 2, 8, 8, 1, 7 * (1 - 3./4)},
 		// Two of 4 experts on 2 nodes: the other is missed by 2/4 · 1/3 = 1/6.
 		{dispatch, 2, 4, 16, 2, 1 - 1./6},
@@ -63,8 +64,9 @@ func TestExchangeSeconds(t *testing.T) {
 	if s := seconds(100, 2, 8, 2048, 8, 1); !near(s, 1e-6+2*716800/100e9) {
 		t.Error(s)
 	}
-	// One expert of a token on four nodes: 3/4 of the copies go to others, 307,200 bytes at 10 GB/s. On three nodes it is
-	// 2/3, and on two 1/2: two thirds of the way from the time on two nodes to that on four.
+	// One expert of a token on four nodes: 3/4 of the copies go to others, 307,200 bytes at 10
+	// GB/s. On three nodes it is 2/3, and on two 1/2: two thirds of the way from the time on two
+	// nodes to that on four.
 	two, four := 3e-6+100*1./2*4096/10e9, 5e-6+307200/10e9
 	if s := seconds(100, 1, 12, 2048, 32, 4); !near(s, four) {
 		t.Error(s)
@@ -72,8 +74,9 @@ func TestExchangeSeconds(t *testing.T) {
 	if s := seconds(100, 1, 12, 2048, 24, 3); !near(s, two+(four-two)*2/3) {
 		t.Error(s)
 	}
-	// Passing on inside the nodes takes no less than if all were one: 15/16 of 200 copies leave each processor, at half of
-	// 100 GB/s, where the network between nodes would be done in the latency and a fiftieth of a microsecond.
+	// Passing on inside the nodes takes no less than if all were one: 15/16 of 200 copies leave
+	// each processor, at half of 100 GB/s, where the network between nodes would be done in the
+	// latency and a fiftieth of a microsecond.
 	if s := timer.Seconds(&Pace{Byte: 1 / 100e9, Far: 1e-15}, &Shape{M: 100, N: 2, K: 2048, Experts: 1 << 20, Group: 16, Nodes: 2}); s < 2*100*2*15./16*4096/100e9*0.999 || s > 1.1e-6+2*100*2*15./16*4096/100e9 {
 		t.Error(s)
 	}
@@ -99,9 +102,10 @@ func TestExchangeSeconds(t *testing.T) {
 	}
 }
 
-// TestFilledLinks: at six times the time of its 716,800 bytes an exchange does not fill links that are full at 1.5 times. Alone, on 4.8
-// times the units, it would take 1.25 times: the links decide. At eight times it is the units, 8/4.8 times. Beside computation nothing
-// changes, and never does it take longer than it was measured to.
+// TestFilledLinks: at six times the time of its 716,800 bytes an exchange does not fill links that
+// are full at 1.5 times. Alone, on 4.8 times the units, it would take 1.25 times: the links decide.
+// At eight times it is the units, 8/4.8 times. Beside computation nothing changes, and never does
+// it take longer than it was measured to.
 func TestFilledLinks(t *testing.T) {
 	for _, c := range []struct{ measured, filled, alone float64 }{{6, 1.5, 1.5}, {8, 1.5, 8 / 4.8}, {1.2, 1.5, 1.2}, {6, 0, 6}} {
 		level := ExchangeLevel{Nodes: 1, Latency: 1e-6, Memory: Surface{Axes: [][]float64{{1}, {1}, {1}}, Slowdown: []float64{c.measured}}, Filled: c.filled}
@@ -124,9 +128,10 @@ func TestFilledLinks(t *testing.T) {
 	}
 }
 
-// TestNodeLimitedRouting: DeepSeek-V3 picks 4 of 8 groups of 32 experts, then 8 experts in them. Over 4 nodes, of two groups
-// each, a node has none of the picked groups in 15 of 70 cases, one in 40 and both in 15; of 128 candidates it then has 32 or
-// 64. That makes 19% fewer copies than a free choice.
+// TestNodeLimitedRouting: DeepSeek-V3 picks 4 of 8 groups of 32 experts, then 8 experts in them.
+// Over 4 nodes, of two groups each, a node has none of the picked groups in 15 of 70 cases, one in
+// 40 and both in 15; of 128 candidates it then has 32 or 64. That makes 19% fewer copies than a
+// free choice.
 func TestNodeLimitedRouting(t *testing.T) {
 	free := &Shape{N: 8, Experts: 256}
 	limited := &Shape{N: 8, Experts: 256, Groups: 8, Limit: 4}

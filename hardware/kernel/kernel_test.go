@@ -89,7 +89,8 @@ func product(m, n, k float64) *Shape { return &Shape{M: m, N: n, K: k, Count: 1}
 // products is the shape of so many of them with rows each.
 func products(count, rows, n, k float64) *Shape { return &Shape{Count: count, Rows: rows, N: n, K: k} }
 
-// decoding is the shape of attention of a token of each sequence, tokenBytes being the cache of one token in one KV head.
+// decoding is the shape of attention of a token of each sequence, tokenBytes being the cache of one
+// token in one KV head.
 func decoding(batch, context float64, h Heads, tokenBytes float64) *Shape {
 	return &Shape{Count: batch, M: batch, N: context, K: h.Key, Value: int32(h.Value), Heads: int32(h.Query), KVHeads: int32(h.KV),
 		Moved: tokenBytes * batch * context * h.KV}
@@ -110,7 +111,8 @@ func size(t *rapid.T, name string) float64 {
 	return math.Ceil(math.Exp2(rapid.Float64Range(0, 17).Draw(t, name)))
 }
 
-// law checks that time is at least the roofline and the latency, and does not fall when one dimension grows.
+// law checks that time is at least the roofline and the latency, and does not fall when one
+// dimension grows.
 func law(t *rapid.T, latency float64, seconds func([]float64) float64, roofline func([]float64) float64, dims ...string) {
 	var x []float64
 	for _, d := range dims {
@@ -233,7 +235,8 @@ func TestLaws(t *testing.T) {
 	}))
 }
 
-// TestSpread checks that the weights of fitting give the time of evaluation, in one to three dimensions.
+// TestSpread checks that the weights of fitting give the time of evaluation, in one to three
+// dimensions.
 func TestSpread(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		dims := rapid.IntRange(1, 3).Draw(t, "dimensions")
@@ -280,7 +283,8 @@ func TestHand(t *testing.T) {
 	}
 }
 
-// TestTiles: 16 rows up to 64, then 128, then whole tiles of the largest, in operations alone; at one of those a second.
+// TestTiles: 16 rows up to 64, then 128, then whole tiles of the largest, in operations alone; at
+// one of those a second.
 func TestTiles(t *testing.T) {
 	for _, c := range []struct{ tile, m, rows float64 }{
 		{0, 17, 32}, {0, 64, 64}, {0, 65, 128}, {0, 129, 256}, {0, 257, 384}, {128, 257, 384},
@@ -298,8 +302,8 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// TestBlock works an expert block out by hand: 2 experts that see 3 rows each, 5 wide outside, 4 up of which 2 inside, at
-// 1 operation and 1 byte per second, latency 1.
+// TestBlock works an expert block out by hand: 2 experts that see 3 rows each, 5 wide outside, 4 up
+// of which 2 inside, at 1 operation and 1 byte per second, latency 1.
 func TestBlock(t *testing.T) {
 	even := Surface{Axes: [][]float64{{3}, {8, 10}, {2, 5}}, Slowdown: []float64{1, 1, 1, 1}}
 	g := GroupedModel{Base: Base{Latency: 1, Norm: 1, Compute: Flat(2), Memory: even}, Weight: 1, Input: 1, Output: 2}
@@ -314,8 +318,9 @@ func TestBlock(t *testing.T) {
 	}
 }
 
-// TestApart works out attention that reads keys and values at half the speed of queries, at 1 byte and operation a second:
-// 2 sequences of 3 new tokens behind 4, 6 heads of which 2 for keys, 5 wide.
+// TestApart works out attention that reads keys and values at half the speed of queries, at 1 byte
+// and operation a second: 2 sequences of 3 new tokens behind 4, 6 heads of which 2 for keys, 5
+// wide.
 func TestApart(t *testing.T) {
 	p := PrefillAttention{
 		Base: Base{
@@ -338,8 +343,8 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// TestRows works a kernel on rows out by hand, at 2 bytes per second, latency 1: slowdown 6 of one row, 2 of nine, and
-// time in proportion to the bytes of a row.
+// TestRows works a kernel on rows out by hand, at 2 bytes per second, latency 1: slowdown 6 of one
+// row, 2 of nine, and time in proportion to the bytes of a row.
 func TestRows(t *testing.T) {
 	c := Curve{Latency: 1, Memory: Surface{Axes: [][]float64{{1, 9}, {4}}, Slowdown: []float64{6, 2}}}
 	k, err := c.prepare()

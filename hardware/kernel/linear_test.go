@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLinear: 3 sequences of 10 tokens, counted as 16; 8 heads of values of 64 on 2 of queries and keys of 32. Operations
-// take twice the time at peak, bytes three times.
+// TestLinear: 3 sequences of 10 tokens, counted as 16; 8 heads of values of 64 on 2 of queries and
+// keys of 32. Operations take twice the time at peak, bytes three times.
 func TestLinear(t *testing.T) {
 	l := LinearAttention{Base: Base{Latency: 1, Norm: 1, Compute: Flat(2), Memory: Flat(3)}, Element: 2, State: 4, Tile: 16}
 	h := Heads{Query: 8, KV: 2, Key: 32, Value: 64}

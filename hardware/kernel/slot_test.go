@@ -141,7 +141,8 @@ func TestBind(t *testing.T) {
 	if !gemm.Narrowed || experts.Narrowed {
 		t.Error("which weights are narrower than measured")
 	}
-	// Weights of four bits with their scales are what was measured, and floats are unpacked like integers.
+	// Weights of four bits with their scales are what was measured, and floats are unpacked like
+	// integers.
 	scaled, floats := four, four
 	scaled.Weight, floats.Weight, floats.Stored = 0.5625, 0.53125, "float4"
 	for _, types := range []Types{scaled, floats} {

@@ -8,8 +8,9 @@ import (
 	"throughline/internal/test/golden"
 )
 
-// TestSums: the time of shapes of every size in each measured kernel of a chip, by the kernels that a deployment gets for its
-// number types and software, and whether that is beyond what was measured.
+// TestSums: the time of shapes of every size in each measured kernel of a chip, by the kernels that
+// a deployment gets for its number types and software, and whether that is beyond what was
+// measured.
 func TestSums(t *testing.T) {
 	sums := golden.Sums{}
 	set := builtin.Kept(t).Kernels

@@ -23,7 +23,8 @@ func set(t *testing.T, name string) *kernel.Set {
 	return s.Kernels
 }
 
-// TestBuiltIn: the shapes are those that the built-in kernels were fitted to, of sections that exist.
+// TestBuiltIn: the shapes are those that the built-in kernels were fitted to, of sections that
+// exist.
 func TestBuiltIn(t *testing.T) {
 	files, err := os.ReadDir("measured")
 	if err != nil || len(files) < 10 {
@@ -48,7 +49,8 @@ func TestBuiltIn(t *testing.T) {
 	}
 }
 
-// TestMeasured: the very shape, and none beside it. A product of 64 rows of Llama 3 8B was measured on the H200 (h200/ops.csv).
+// TestMeasured: the very shape, and none beside it. A product of 64 rows of Llama 3 8B was measured
+// on the H200 (h200/ops.csv).
 func TestMeasured(t *testing.T) {
 	h200 := set(t, "H200")
 	product := kernel.Shape{M: 64, N: 4096, K: 4096, Count: 1, Rows: 64}

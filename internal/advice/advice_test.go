@@ -87,8 +87,9 @@ func TestFrontier(t *testing.T) {
 	}
 }
 
-// TestUserSeesPrefills: aggregated, the requests in flight share the processors with the prefills of others, so that a token
-// takes longer than a decode step. By Little's law they stay as long as there are clients per request and second.
+// TestUserSeesPrefills: aggregated, the requests in flight share the processors with the prefills
+// of others, so that a token takes longer than a decode step. By Little's law they stay as long as
+// there are clients per request and second.
 func TestUserSeesPrefills(t *testing.T) {
 	l := load(t, "llama_3_8b", "H100_SXM", 0)
 	got := advise(t, l, advice.Options{Search: question.Search{GPUs: 1, Mode: advice.Aggregated}})
@@ -186,8 +187,9 @@ func TestEngineRestricts(t *testing.T) {
 	}
 }
 
-// BenchmarkPlan is the question of a platform engineer, with all that plan searches by default: DeepSeek-V3 on so many H200,
-// aggregated and disaggregated, behind all engines, overlapping or not, with redundant experts. docs/plan.md says how it grows.
+// BenchmarkPlan is the question of a platform engineer, with all that plan searches by default:
+// DeepSeek-V3 on so many H200, aggregated and disaggregated, behind all engines, overlapping or
+// not, with redundant experts. docs/plan.md says how it grows.
 func BenchmarkPlan(b *testing.B) {
 	for _, gpus := range []int{8, 32, 256, 1024, 4096, 16384, 65536} {
 		b.Run(fmt.Sprint(gpus), func(b *testing.B) {
@@ -217,8 +219,8 @@ func BenchmarkFewest(b *testing.B) {
 	}
 }
 
-// TestMemoryOfPlans: plans fit into what their engine takes of the memory; where none does, the share is named with which one would,
-// and more memory is never worse.
+// TestMemoryOfPlans: plans fit into what their engine takes of the memory; where none does, the
+// share is named with which one would, and more memory is never worse.
 func TestMemoryOfPlans(t *testing.T) {
 	sglang, err := engine.Find("sglang")
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"throughline/internal/question"
 )
 
-// TestStandInsDoNotWin: where the kernels of a backend were measured for one engine, another whose kernel has a stand-in is left out, and
-// named; alone it is ranked, and its rows say what they were priced with.
+// TestStandInsDoNotWin: where the kernels of a backend were measured for one engine, another whose
+// kernel has a stand-in is left out, and named; alone it is ranked, and its rows say what they were
+// priced with.
 func TestStandInsDoNotWin(t *testing.T) {
 	told := func(name string) *advice.Advice {
 		l, o := loadQuestion(t, name, func(q *question.Question) {
@@ -44,8 +45,8 @@ func TestStandInsDoNotWin(t *testing.T) {
 	}
 }
 
-// TestAllStandIn: where the kernels of a backend were measured for no engine, none is left out for that, whichever takes it by itself;
-// those that do not have it are named.
+// TestAllStandIn: where the kernels of a backend were measured for no engine, none is left out for
+// that, whichever takes it by itself; those that do not have it are named.
 func TestAllStandIn(t *testing.T) {
 	for _, name := range []string{"Qwen3-32B", "DeepSeek-V3"} {
 		of := func(choice, backend string) *advice.Advice {
@@ -77,8 +78,8 @@ func TestAllStandIn(t *testing.T) {
 	}
 }
 
-// TestReasonsOfEngines: options and weights that no engine takes whatever the plan are a problem, as in an estimate; plans that none runs have the
-// reasons of the engines.
+// TestReasonsOfEngines: options and weights that no engine takes whatever the plan are a problem,
+// as in an estimate; plans that none runs have the reasons of the engines.
 func TestReasonsOfEngines(t *testing.T) {
 	l, o := loadQuestion(t, engine.Any, func(q *question.Question) {
 		q.Model, q.System, q.GPUs, q.Traffic.Attention = "Qwen3-32B", "H200", 2, "cutlass_mla"

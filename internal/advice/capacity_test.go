@@ -82,7 +82,8 @@ func (c *capacityCase) give(t testing.TB) (*Advice, *Demand) {
 	return got, d
 }
 
-// heldIn is how many of 20 runs of a deployment hold, as simulate tells it, with random numbers that no search has seen.
+// heldIn is how many of 20 runs of a deployment hold, as simulate tells it, with random numbers
+// that no search has seen.
 func heldIn(t testing.TB, d *Demand, on *deploy.Deployment, requests int) (held int) {
 	t.Helper()
 	trial, err := d.trial(on, nil)
@@ -132,7 +133,8 @@ func oneFewer(d *deploy.Deployment) map[string]*deploy.Deployment {
 	return out
 }
 
-// TestCapacityHolds: with 20 other seeds the answer holds in 19, and one instance fewer fails in 15.
+// TestCapacityHolds: with 20 other seeds the answer holds in 19, and one instance fewer fails in
+// 15.
 func TestCapacityHolds(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("too slow under the race detector")
@@ -167,8 +169,8 @@ func TestCapacityHolds(t *testing.T) {
 	}
 }
 
-// TestCapacityOnGiven: on a given number of processors the best holds with the most to spare, and the same question has the same
-// answer on any number of workers.
+// TestCapacityOnGiven: on a given number of processors the best holds with the most to spare, and
+// the same question has the same answer on any number of workers.
 func TestCapacityOnGiven(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("too slow under the race detector; TestInterrupted has the same workers")
@@ -190,7 +192,8 @@ func TestCapacityOnGiven(t *testing.T) {
 	}
 }
 
-// TestCapacityOutOfReach: where nothing holds, the answer says which rate does and what breaks above it.
+// TestCapacityOutOfReach: where nothing holds, the answer says which rate does and what breaks
+// above it.
 func TestCapacityOutOfReach(t *testing.T) {
 	long.NotRacing(t)
 	c := capacityCase{model: "Llama-3.1-8B", system: "L40S", engine: "vllm", input: 500, output: 50, rate: 500, ttft: "p99:500ms", tpot: "p95:60ms", mode: Aggregated, gpus: 2}
@@ -224,7 +227,8 @@ func TestCapacityOfTrace(t *testing.T) {
 	}
 }
 
-// TestTimesOfOneInstance: what steps of a shape take does not depend on its instances, for which their table is shared.
+// TestTimesOfOneInstance: what steps of a shape take does not depend on its instances, for which
+// their table is shared.
 func TestTimesOfOneInstance(t *testing.T) {
 	long.NotRacing(t)
 	c := capacityCases[2]
@@ -250,8 +254,8 @@ func TestTimesOfOneInstance(t *testing.T) {
 	}
 }
 
-// TestInterrupted: whoever interrupts a search gets the best so far, marked as such, or the interruption where there is nothing
-// yet.
+// TestInterrupted: whoever interrupts a search gets the best so far, marked as such, or the
+// interruption where there is nothing yet.
 func TestInterrupted(t *testing.T) {
 	long.NotRacing(t)
 	for _, c := range []struct {
@@ -278,7 +282,8 @@ func TestInterrupted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// give is the answer of a search that is interrupted when so many parts of its work are done.
+			// give is the answer of a search that is interrupted when so many parts of its work are
+			// done.
 			give := func(after int) (*Advice, int, error) {
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()

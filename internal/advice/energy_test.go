@@ -9,8 +9,9 @@ import (
 	"throughline/internal/test/long"
 )
 
-// TestLeastEnergy: under the limits on latency, `auto` takes the power limit with the least joules per token, of those that the chip can keep to (not 210 W); no lower limit serves
-// more; joules per token times tokens are watts times processors; and the objective energy ranks by them.
+// TestLeastEnergy: under the limits on latency, `auto` takes the power limit with the least joules
+// per token, of those that the chip can keep to (not 210 W); no lower limit serves more; joules per
+// token times tokens are watts times processors; and the objective energy ranks by them.
 func TestLeastEnergy(t *testing.T) {
 	long.NotRacing(t)
 	l := load(t, "llama_3_8b", "H200", 30)

@@ -100,8 +100,8 @@ func TestFleetOfOneKind(t *testing.T) {
 		answer(t, func(q *question.Question) { plain(q); q.PrefillGPUs, q.Mode = 3, question.Disaggregated }))
 }
 
-// TestMixedFleet: of two kinds the best is what trying each of their duties by itself finds, without any bound; it is never
-// better than as many of the better kind.
+// TestMixedFleet: of two kinds the best is what trying each of their duties by itself finds,
+// without any bound; it is never better than as many of the better kind.
 func TestMixedFleet(t *testing.T) {
 	mixed := answer(t, func(q *question.Question) { q.Fleet = "H100_SXM:4,H200:4" })
 	var all []Candidate
@@ -136,7 +136,8 @@ func TestMixedFleet(t *testing.T) {
 	}
 }
 
-// TestCheapestOfFleet: with prices by kind the fewest dollars per token win, of what is paid for: the kinds in use.
+// TestCheapestOfFleet: with prices by kind the fewest dollars per token win, of what is paid for:
+// the kinds in use.
 func TestCheapestOfFleet(t *testing.T) {
 	for _, c := range []struct {
 		objective question.Objective

@@ -24,8 +24,9 @@ import (
 	"throughline/search"
 )
 
-// scan fails where the highest request rate falls as a number of the hardware grows. Clients are whole, and faster prefills let more
-// sequences decode at a time: within limits, one client less may be served. Without limits what is lost is what the search leaves.
+// scan fails where the highest request rate falls as a number of the hardware grows. Clients are
+// whole, and faster prefills let more sequences decode at a time: within limits, one client less
+// may be served. Without limits what is lost is what the search leaves.
 func scan(t rapid.TB, sys *hardware.System, p hardware.Parameter, times float64, steps int, limited bool, best func(*hardware.System) *Candidate) {
 	t.Helper()
 	var most *Candidate
@@ -87,7 +88,8 @@ func drawnPart(t *rapid.T, sys *hardware.System) hardware.Parameter {
 	return p
 }
 
-// TestRunServesNoLessOnBetterHardware: as bandwidth, compute, memory or links grow, the best of a run never falls.
+// TestRunServesNoLessOnBetterHardware: as bandwidth, compute, memory or links grow, the best of a
+// run never falls.
 func TestRunServesNoLessOnBetterHardware(t *testing.T) {
 	long.NotRacing(t)
 	long.Some(t, draws(25), func(t *rapid.T) {
@@ -140,8 +142,8 @@ func TestPlanServesNoLessOnBetterHardware(t *testing.T) {
 	})
 }
 
-// TestRunFindsTheBestBatch: DeepSeek-V3 on 32 cards within 20 ms serves more with a bandwidth of 11.5 TB/s than with 11, and no less
-// than with batches that are given.
+// TestRunFindsTheBestBatch: DeepSeek-V3 on 32 cards within 20 ms serves more with a bandwidth of
+// 11.5 TB/s than with 11, and no less than with batches that are given.
 func TestRunFindsTheBestBatch(t *testing.T) {
 	long.NotRacing(t)
 	dir := t.TempDir()
@@ -189,8 +191,9 @@ func TestRunFindsTheBestBatch(t *testing.T) {
 	}
 }
 
-// TestEveryBatchIsConsidered: no batch of the contender that serves the most serves more, and neither one client more nor fewer do. There is
-// no limit on the time to the first token, which goes up and down a little as batches grow.
+// TestEveryBatchIsConsidered: no batch of the contender that serves the most serves more, and
+// neither one client more nor fewer do. There is no limit on the time to the first token, which
+// goes up and down a little as batches grow.
 func TestEveryBatchIsConsidered(t *testing.T) {
 	long.Some(t, draws(15), func(t *rapid.T) {
 		l, o := drawn(t, []int{1, 2, 4, 8})
@@ -219,7 +222,8 @@ func TestEveryBatchIsConsidered(t *testing.T) {
 	})
 }
 
-// TestBetweenEqualBatches: the best batch may lie between two that serve the same, unless these are near each other.
+// TestBetweenEqualBatches: the best batch may lie between two that serve the same, unless these are
+// near each other.
 func TestBetweenEqualBatches(t *testing.T) {
 	far := filling{known: []filled{{512, 17.33}, {729, 17.3301}}}
 	if most, behind := far.maxRate(); behind != 0 || math.Abs(most-17.33*728/512) > 1e-9 {

@@ -11,7 +11,8 @@ import (
 	"throughline/internal/test/long"
 )
 
-// deployed is a candidate as its reader tells it from others: the layouts of its pools and their instances.
+// deployed is a candidate as its reader tells it from others: the layouts of its pools and their
+// instances.
 func deployed(c *Candidate) string {
 	text := string(c.Mode)
 	for i := range c.Deployment.Pools {
@@ -21,8 +22,9 @@ func deployed(c *Candidate) string {
 	return text
 }
 
-// TestOneRowPerLayout: a deployment is ranked once, with its best engine; where rows of each engine are asked for, once for
-// each engine, and the best of those rows is the row that is ranked without.
+// TestOneRowPerLayout: a deployment is ranked once, with its best engine; where rows of each engine
+// are asked for, once for each engine, and the best of those rows is the row that is ranked
+// without.
 func TestOneRowPerLayout(t *testing.T) {
 	const top = 6
 	long.Some(t, draws(12), func(t *rapid.T) {

@@ -162,7 +162,8 @@ func launchCases() (out []struct {
 	return out
 }
 
-// What is priced is what is launched, in every row of 20 plans: the options, read as the engines document them, give the plan again.
+// What is priced is what is launched, in every row of 20 plans: the options, read as the engines
+// document them, give the plan again.
 func TestLaunchesWhatIsPriced(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("searches are watched in other tests; what is launched is text")

@@ -13,12 +13,14 @@ import (
 	"throughline/search"
 )
 
-// shortfall is by how much more processors may do less: as many prefill instances are tried as there is room for, whose caches then come
-// from further away (1.2% was seen with outputs of two tokens).
+// shortfall is by how much more processors may do less: as many prefill instances are tried as
+// there is room for, whose caches then come from further away (1.2% was seen with outputs of two
+// tokens).
 const shortfall = 1.015
 
-// TestMoreNeverGiveLess: in closed form, which ranks, on more processors the first deployment does as many requests per second as on fewer or more, and so does the
-// last of the frontier, but for the shortfall below. Instances have to find room on nodes, of which the last may be smaller.
+// TestMoreNeverGiveLess: in closed form, which ranks, on more processors the first deployment does
+// as many requests per second as on fewer or more, and so does the last of the frontier, but for
+// the shortfall below. Instances have to find room on nodes, of which the last may be smaller.
 func TestMoreNeverGiveLess(t *testing.T) {
 	long.NotRacing(t)
 	long.Some(t, 10, func(t *rapid.T) {

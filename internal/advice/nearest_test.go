@@ -12,8 +12,8 @@ import (
 	"throughline/internal/test/long"
 )
 
-// TestNearestChangesHold: what is named as the change that has an answer has one when it is asked, in simulation where limits are of
-// percentiles; and more GPUs are found however many it takes.
+// TestNearestChangesHold: what is named as the change that has an answer has one when it is asked,
+// in simulation where limits are of percentiles; and more GPUs are found however many it takes.
 func TestNearestChangesHold(t *testing.T) {
 	long.NotRacing(t)
 	defer func(d time.Duration) { nearestPatience = d }(nearestPatience)

@@ -39,7 +39,8 @@ func loadQuestion(t testing.TB, engineName string, set func(*question.Question))
 	}
 }
 
-// ofBest is what the pool of a plan in words does by itself, of what the best one of its phase does.
+// ofBest is what the pool of a plan in words does by itself, of what the best one of its phase
+// does.
 func ofBest(t *testing.T, got *advice.Advice, role deploy.Role, words string) float64 {
 	t.Helper()
 	best := 0.0
@@ -57,8 +58,8 @@ func ofBest(t *testing.T, got *advice.Advice, role deploy.Role, words string) fl
 	return 0
 }
 
-// TestPractitionersChoices: by themselves, the pools that SGLang measured are within 5% of the best ones
-// (lmsys.org/blog/2025-05-05-large-scale-ep, lmsys.org/blog/2025-06-16-gb200-part-1).
+// TestPractitionersChoices: by themselves, the pools that SGLang measured are within 5% of the best
+// ones (lmsys.org/blog/2025-05-05-large-scale-ep, lmsys.org/blog/2025-06-16-gb200-part-1).
 func TestPractitionersChoices(t *testing.T) {
 	type pool struct {
 		role deploy.Role
@@ -93,7 +94,8 @@ func TestPractitionersChoices(t *testing.T) {
 	}
 }
 
-// TestBalanced: 32 GPUs of prefill and 72 of decode are what a search finds for 2000 + 1500 tokens, with experts over all 72.
+// TestBalanced: 32 GPUs of prefill and 72 of decode are what a search finds for 2000 + 1500 tokens,
+// with experts over all 72.
 func TestBalanced(t *testing.T) {
 	l, o := loadQuestion(t, "sglang", func(q *question.Question) {
 		q.Model, q.System, q.GPUs, q.Mode, q.Input, q.Output, q.TPOT = "DeepSeek-V3", "H100_SXM", 104, question.Disaggregated, 2000, 1500, 100
@@ -104,7 +106,8 @@ func TestBalanced(t *testing.T) {
 	}
 }
 
-// TestOneNode: DeepSeek-R1 on 8 × H200 goes from tensor parallelism to data-parallel attention with all experts apart.
+// TestOneNode: DeepSeek-R1 on 8 × H200 goes from tensor parallelism to data-parallel attention with
+// all experts apart.
 func TestOneNode(t *testing.T) {
 	l, o := loadQuestion(t, "sglang", func(q *question.Question) { q.Model, q.System, q.GPUs = "DeepSeek-R1", "H200", 8 })
 	got := advise(t, l, o).Frontier
@@ -178,8 +181,8 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestPricedAsLaunched: a row is what its servers do as they are launched. Told to run few requests, they keep less memory for logits
-// than by themselves, and have more for caches.
+// TestPricedAsLaunched: a row is what its servers do as they are launched. Told to run few
+// requests, they keep less memory for logits than by themselves, and have more for caches.
 func TestPricedAsLaunched(t *testing.T) {
 	l, o := loadQuestion(t, "trtllm", func(q *question.Question) {
 		q.Model, q.System, q.GPUs, q.Mode, q.Offload.Weights = "gpt-oss-20b", "RTX_5090", 3, question.Aggregated, 0.2

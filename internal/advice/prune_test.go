@@ -54,8 +54,8 @@ func drawn(t *rapid.T, gpus []int) (*question.Loaded, Options) {
 	return l, o
 }
 
-// TestNothingPrunedWouldHaveWon: predicting every plan, pair of pools, number of instances and batch gives the same ranking and
-// the same frontier as predicting what the bounds leave.
+// TestNothingPrunedWouldHaveWon: predicting every plan, pair of pools, number of instances and
+// batch gives the same ranking and the same frontier as predicting what the bounds leave.
 func TestNothingPrunedWouldHaveWon(t *testing.T) {
 	long.Some(t, draws(10), func(t *rapid.T) {
 		l, o := drawn(t, []int{1, 2, 4, 8, 16})
@@ -63,8 +63,9 @@ func TestNothingPrunedWouldHaveWon(t *testing.T) {
 	})
 }
 
-// TestBoundsHold: no client sees a higher rate than the bound of a contender, or a shorter time per output token than the steps of
-// its pool, whatever limit there is; on more processors than all contenders can be predicted on.
+// TestBoundsHold: no client sees a higher rate than the bound of a contender, or a shorter time per
+// output token than the steps of its pool, whatever limit there is; on more processors than all
+// contenders can be predicted on.
 func TestBoundsHold(t *testing.T) {
 	long.NotRacing(t)
 	long.Some(t, draws(30), func(t *rapid.T) {
@@ -102,7 +103,8 @@ func TestBoundsHold(t *testing.T) {
 	})
 }
 
-// TestFewerMayDoMore: gpt-oss-20b on the L40S decodes 512 sequences at a time faster than as many as there is room for.
+// TestFewerMayDoMore: gpt-oss-20b on the L40S decodes 512 sequences at a time faster than as many
+// as there is room for.
 func TestFewerMayDoMore(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("TestNothingPrunedWouldHaveWon has the same accesses")

@@ -37,8 +37,8 @@ func tried(t *testing.T, gpus int, mode advice.Mode, set func(*question.Question
 	return out, got
 }
 
-// What lets a deployment through does: asked again with that limit or those weights it is ruled out no more. A limit just below does
-// not.
+// What lets a deployment through does: asked again with that limit or those weights it is ruled out
+// no more. A limit just below does not.
 func TestRejectedLets(t *testing.T) {
 	long.NotRacing(t)
 	llama := func(q *question.Question) { q.Model, q.System, q.TPOT = "Llama-3.1-70B", "H100_SXM", 20 }
@@ -91,7 +91,8 @@ func TestTriedAsRanked(t *testing.T) {
 	}
 }
 
-// Limits are those of plan, which are words: nothing that is tried does more within them than the first row.
+// Limits are those of plan, which are words: nothing that is tried does more within them than the
+// first row.
 func TestTriedWithinGoals(t *testing.T) {
 	long.NotRacing(t)
 	got, ranked := tried(t, 8, advice.Aggregated, func(q *question.Question) { q.Model, q.System, q.Goals.TPOT = "Llama-3.1-70B", "H100_SXM", "30ms" })

@@ -8,8 +8,8 @@ import (
 	"throughline/internal/question"
 )
 
-// TestSofar: what is told during a search is told again, to the last digit, by its answer or left out of it for better ones,
-// and the answer is that of a search that nobody listens to.
+// TestSofar: what is told during a search is told again, to the last digit, by its answer or left
+// out of it for better ones, and the answer is that of a search that nobody listens to.
 func TestSofar(t *testing.T) {
 	asked := func() *Plans {
 		q := question.NewQuery(files.Machine, question.Plan, map[string]string{"model": "Llama-3.1-8B", "system": "H100_SXM", "gpus": "4", "isl": "512", "osl": "64", "tpot": "20ms"})

@@ -15,7 +15,8 @@ import (
 	"throughline/internal/test/golden"
 )
 
-// The description is valid OpenAPI 3.1, its schemas are valid JSON Schemas, and every setting of every question is in it.
+// The description is valid OpenAPI 3.1, its schemas are valid JSON Schemas, and every setting of
+// every question is in it.
 func TestOpenAPI(t *testing.T) {
 	src, err := OpenAPI()
 	if err != nil {

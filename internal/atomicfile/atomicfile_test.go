@@ -224,8 +224,8 @@ func TestLongName(t *testing.T) {
 	holds(t, name, "x")
 }
 
-// TestBackups: a file that is replaced alone needs no second name; of a pair the first keeps one until the other has its own, and is put back
-// when that fails.
+// TestBackups: a file that is replaced alone needs no second name; of a pair the first keeps one
+// until the other has its own, and is put back when that fails.
 func TestBackups(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "a"), "old", 0o644)

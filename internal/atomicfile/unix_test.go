@@ -45,7 +45,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestKilled: what a killed process left is cleared by the next one, what a living one is writing is not.
+// TestKilled: what a killed process left is cleared by the next one, what a living one is writing
+// is not.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "a.csv")
@@ -98,8 +99,9 @@ func writeSet(ctx context.Context, dir, content string, names ...string) error {
 	return s.Commit(ctx)
 }
 
-// TestKilledBetweenNames: a process that is killed when one file of three has its name leaves a set that the next one makes
-// whole, whatever it writes there. While the process lives no other one touches the set.
+// TestKilledBetweenNames: a process that is killed when one file of three has its name leaves a set
+// that the next one makes whole, whatever it writes there. While the process lives no other one
+// touches the set.
 func TestKilledBetweenNames(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -129,8 +131,8 @@ func TestKilledBetweenNames(t *testing.T) {
 	}
 }
 
-// TestClearFolder: sets that killed processes left are made whole, their other temporary files removed whatever they were to be; what a
-// living one writes stays.
+// TestClearFolder: sets that killed processes left are made whole, their other temporary files
+// removed whatever they were to be; what a living one writes stays.
 func TestClearFolder(t *testing.T) {
 	dir := t.TempDir()
 	startWriter(t, writerOf, filepath.Join(dir, "e.csv"))
@@ -148,7 +150,8 @@ func TestClearFolder(t *testing.T) {
 	}
 }
 
-// TestJournals: one that is not whole, or that names what is none of ours, moves nothing and is removed.
+// TestJournals: one that is not whole, or that names what is none of ours, moves nothing and is
+// removed.
 func TestJournals(t *testing.T) {
 	dir := t.TempDir()
 	inner := filepath.Join(dir, "in")

@@ -127,7 +127,8 @@ func TestSobolNet(t *testing.T) {
 	}
 }
 
-// The mean of a product of a smooth function of each axis is 1: designs come closer than chance does.
+// The mean of a product of a smooth function of each axis is 1: designs come closer than chance
+// does.
 func TestIntegral(t *testing.T) {
 	const n, axes = 4096, 5
 	for _, d := range []Design{Sobol, Halton, Latin} {

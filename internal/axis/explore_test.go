@@ -59,8 +59,8 @@ func zoomed(third bool, axes, n int, seed uint64) (frontier []Spot) {
 	return frontier
 }
 
-// A zoom over six axes finds 95% of the hypervolume with 1,000 points, and 99% with 10,000, where as
-// many points anywhere find next to nothing.
+// A zoom over six axes finds 95% of the hypervolume with 1,000 points, and 99% with 10,000, where
+// as many points anywhere find next to nothing.
 func TestZoom(t *testing.T) {
 	for _, third := range []bool{false, true} {
 		var best []Spot
@@ -143,8 +143,8 @@ func figuresOf(d Design, n int, of func([]float64) float64) (out []float64) {
 	return out
 }
 
-// The indices of Ishigami's function are known: variance a²/8 + bπ⁴/5 + b²π⁸/18 + 1/2 with a = 7 and
-// b = 0.1. The true ones lie in the intervals.
+// The indices of Ishigami's function are known: variance a²/8 + bπ⁴/5 + b²π⁸/18 + 1/2 with a = 7
+// and b = 0.1. The true ones lie in the intervals.
 func TestIshigami(t *testing.T) {
 	pi4 := math.Pow(math.Pi, 4)
 	whole := 49.0/8 + 0.1*pi4/5 + 0.01*pi4*pi4/18 + 0.5

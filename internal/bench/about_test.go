@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestServerInfo: a server of an engine that tells about itself is asked, how many of its drafts it accepts, too; others are asked nothing.
+// TestServerInfo: a server of an engine that tells about itself is asked, how many of its drafts it
+// accepts, too; others are asked nothing.
 func TestServerInfo(t *testing.T) {
 	for backend, want := range map[string]float64{"sglang": 2.5, "vllm": 0} {
 		server, asked := &toy{}, atomic.Int32{}

@@ -7,7 +7,8 @@ import (
 	"throughline/internal/test/damage"
 )
 
-// FuzzEvents: whatever a server streams ends as an answer of no more tokens than were asked for, or as a failure with a kind.
+// FuzzEvents: whatever a server streams ends as an answer of no more tokens than were asked for, or
+// as a failure with a kind.
 func FuzzEvents(f *testing.F) {
 	damage.Add(f,
 		"data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: {\"choices\":[{\"text\":\"b\",\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n",

@@ -152,7 +152,8 @@ func TestBounds(t *testing.T) {
 			} else if len(wrong) > mostMessage+100 {
 				t.Errorf("a message of %d bytes", len(wrong))
 			}
-			// Buffers that double up to 8 MB, for each of four requests, and what the server itself takes.
+			// Buffers that double up to 8 MB, for each of four requests, and what the server itself
+			// takes.
 			if took := (now.TotalAlloc - before.TotalAlloc) >> 20; took > 400 {
 				t.Errorf("%d MB were allocated", took)
 			}
@@ -209,7 +210,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestMostTokens: how long answers may be follows what is asked of the server, also by what is given on top.
+// TestMostTokens: how long answers may be follows what is asked of the server, also by what is
+// given on top.
 func TestMostTokens(t *testing.T) {
 	for _, c := range []struct {
 		backend, extra string
@@ -230,7 +232,8 @@ func TestMostTokens(t *testing.T) {
 	}
 }
 
-// TestTogether: chunks that something between holds back and sends at once are told; those of a steady server are not.
+// TestTogether: chunks that something between holds back and sends at once are told; those of a
+// steady server are not.
 func TestTogether(t *testing.T) {
 	const told = "most chunks came together"
 	held := measured(t, options(t, after(func(w http.ResponseWriter) {

@@ -33,8 +33,9 @@ func readEvents(r io.Reader) (out []string, err error) {
 	}
 }
 
-// TestEvents: events are the same however their bytes are cut, in the middle of characters, too; comments, other fields and
-// all kinds of line ends are understood, and so are servers that leave out empty lines.
+// TestEvents: events are the same however their bytes are cut, in the middle of characters, too;
+// comments, other fields and all kinds of line ends are understood, and so are servers that leave
+// out empty lines.
 func TestEvents(t *testing.T) {
 	const first, second = `{"choices":[{"text":" 世界 \"é\""}]}`, `{"choices":[{"delta":{"content":"\ud83d\ude00"}}]}`
 	want := []string{first, second, "[DONE]"}

@@ -10,7 +10,8 @@ import (
 	"throughline/serving/simulate"
 )
 
-// TestTables: a table of requests has the same columns and rows in CSV and in Parquet, and nothing where a request has no such value.
+// TestTables: a table of requests has the same columns and rows in CSV and in Parquet, and nothing
+// where a request has no such value.
 func TestTables(t *testing.T) {
 	list := []*Done{
 		{Ended: simulate.Ended{ID: 0, Client: 3, Arrival: 1, Scheduled: 1.25, First: 2, Finish: 4, Input: 10, Output: 5}, Chunks: 5},

@@ -188,7 +188,8 @@ func measured(t *testing.T, o *Options) *Report {
 	return r
 }
 
-// late tells of something that took too long, which is no fault of this program where others have the processors.
+// late tells of something that took too long, which is no fault of this program where others have
+// the processors.
 func late(t *testing.T, format string, args ...any) {
 	t.Helper()
 	const quiet = 0.002 // the least that is asked of it anywhere
@@ -198,7 +199,8 @@ func late(t *testing.T, format string, args ...any) {
 	t.Errorf(format, args...)
 }
 
-// TestAPIs: every API is asked and read as it is: token ids where it takes them, lengths, models, and the tokens of usage.
+// TestAPIs: every API is asked and read as it is: token ids where it takes them, lengths, models,
+// and the tokens of usage.
 func TestAPIs(t *testing.T) {
 	for _, c := range []struct {
 		backend, path string
@@ -230,8 +232,9 @@ func TestAPIs(t *testing.T) {
 	}
 }
 
-// TestNoCoordinatedOmission: a server that does one request at a time, 40 ms each, gets one every 10 ms. The nth waits for the
-// n before it, 40(n+1) − 10n ms, whether any number may be under way or one.
+// TestNoCoordinatedOmission: a server that does one request at a time, 40 ms each, gets one every
+// 10 ms. The nth waits for the n before it, 40(n+1) − 10n ms, whether any number may be under way
+// or one.
 func TestNoCoordinatedOmission(t *testing.T) {
 	const n, service, every = 12, 0.040, 0.010
 	for _, clients := range []int{0, 1} {
@@ -253,7 +256,8 @@ func TestNoCoordinatedOmission(t *testing.T) {
 	}
 }
 
-// TestClosedLoop: no more requests are under way than clients, nearly always as many, and times count from the sending.
+// TestClosedLoop: no more requests are under way than clients, nearly always as many, and times
+// count from the sending.
 func TestClosedLoop(t *testing.T) {
 	s := &toy{first: 20 * time.Millisecond, gap: 5 * time.Millisecond}
 	o := options(t, s, "openai")
@@ -276,8 +280,8 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
-// TestTokens: tokens are those of usage; without it, chunks with text. Several tokens in a chunk are told apart from one where
-// the server counts as it goes.
+// TestTokens: tokens are those of usage; without it, chunks with text. Several tokens in a chunk
+// are told apart from one where the server counts as it goes.
 func TestTokens(t *testing.T) {
 	o := options(t, &toy{noUsage: true}, "openai-chat")
 	r := measured(t, o)
@@ -305,7 +309,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestWords: where a server takes no token ids, prompts are words, as many as its usage says the tokens have.
+// TestWords: where a server takes no token ids, prompts are words, as many as its usage says the
+// tokens have.
 func TestWords(t *testing.T) {
 	s := &toy{noIDs: true, perWord: 1.5, added: 11}
 	o := options(t, s, "openai")
@@ -321,7 +326,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestFailures: every way in which a server may fail is counted under its name, with what was seen, and never as an answer.
+// TestFailures: every way in which a server may fail is counted under its name, with what was seen,
+// and never as an answer.
 func TestFailures(t *testing.T) {
 	const silence = 5 * time.Second // longer than the timeout on any machine
 	chunk := `data: {"choices":[{"text":"a","finish_reason":null}]}` + "\n\n"
@@ -389,7 +395,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestRetries: a request that is refused twice is answered by the third try, and its time counts from the first.
+// TestRetries: a request that is refused twice is answered by the third try, and its time counts
+// from the first.
 func TestRetries(t *testing.T) {
 	tries := map[string]int{}
 	var mu sync.Mutex
@@ -487,7 +494,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestConversations: every turn sends what was said before, the answers as they were, and comes after the time to think.
+// TestConversations: every turn sends what was said before, the answers as they were, and comes
+// after the time to think.
 func TestConversations(t *testing.T) {
 	for _, backend := range []string{"openai-chat", "openai"} {
 		s := &toy{}
@@ -520,8 +528,8 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-// TestShareGPT: prompts are those of the file, answers as long as its own by the server's tokens, without those that are too
-// long.
+// TestShareGPT: prompts are those of the file, answers as long as its own by the server's tokens,
+// without those that are too long.
 func TestShareGPT(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "chats.json")
 	long := strings.Repeat("word ", 400)
@@ -554,8 +562,8 @@ func TestShareGPT(t *testing.T) {
 	}
 }
 
-// TestMaxRate: a server that does one request at a time, in 5 ms, holds a limit of 60 ms at nearly 200 a second, not beyond; a
-// limit below its own time at none.
+// TestMaxRate: a server that does one request at a time, in 5 ms, holds a limit of 60 ms at nearly
+// 200 a second, not beyond; a limit below its own time at none.
 func TestMaxRate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -591,7 +599,8 @@ func TestMaxRate(t *testing.T) {
 	}
 }
 
-// TestUsageOfChunks: tokens of chunks are known where usage comes with each of them, and not by that of the last.
+// TestUsageOfChunks: tokens of chunks are known where usage comes with each of them, and not by
+// that of the last.
 func TestUsageOfChunks(t *testing.T) {
 	text := func(usage string) string { return `data: {"choices":[{"text":"a"}]` + usage + "}\n\n" }
 	for name, c := range map[string]struct {
@@ -635,7 +644,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestMaxRateOfFailing: a server that answers nothing is said to, and not that the limits hold at no rate.
+// TestMaxRateOfFailing: a server that answers nothing is said to, and not that the limits hold at
+// no rate.
 func TestMaxRateOfFailing(t *testing.T) {
 	o := options(t, &toy{before: func(w http.ResponseWriter, _ int) bool {
 		http.Error(w, "down", http.StatusInternalServerError)
@@ -652,7 +662,8 @@ func TestMaxRateOfFailing(t *testing.T) {
 	}
 }
 
-// TestSameRequests: a run sends the requests that a simulation with the same seed draws, when they are due.
+// TestSameRequests: a run sends the requests that a simulation with the same seed draws, when they
+// are due.
 func TestSameRequests(t *testing.T) {
 	s := &toy{}
 	o := options(t, s, "openai")

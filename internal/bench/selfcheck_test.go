@@ -10,9 +10,10 @@ import (
 	"throughline/internal/test/racing"
 )
 
-// TestOwnDelay: of 1,000 streams that write every 100 ms at times of their own, half of the chunks are read within 0.2 ms after
-// they were written, and all but one in a hundred within 2 ms. Where other programs have the processors it takes longer, which
-// is not this program's doing: the best of some tries counts, and a machine that lets none of them through is told.
+// TestOwnDelay: of 1,000 streams that write every 100 ms at times of their own, half of the chunks
+// are read within 0.2 ms after they were written, and all but one in a hundred within 2 ms. Where
+// other programs have the processors it takes longer, which is not this program's doing: the best
+// of some tries counts, and a machine that lets none of them through is told.
 func TestOwnDelay(t *testing.T) {
 	if testing.Short() || racing.Enabled {
 		t.Skip("takes seconds, at full speed")
@@ -36,7 +37,8 @@ func TestOwnDelay(t *testing.T) {
 	late(t, "p50 %.3f ms, p99 %.3f ms", 1e3*best[0], 1e3*best[1])
 }
 
-// TestMemory: a stream takes less than 64 KB, and that of the server, which is in the same process here, is counted.
+// TestMemory: a stream takes less than 64 KB, and that of the server, which is in the same process
+// here, is counted.
 func TestMemory(t *testing.T) {
 	if testing.Short() || racing.Enabled {
 		t.Skip("takes seconds, and a process without the race detector")

@@ -8,8 +8,9 @@ import (
 	"throughline/internal/measurement"
 )
 
-// TestFromMemory: at 8 TB/s a matrix of 4096 × 2048 bytes takes 1.05 µs, which is noticed in 8 µs, not in 80. Six of them stay in the
-// cache of a B200, not in that of an H200; of other devices nothing is known.
+// TestFromMemory: at 8 TB/s a matrix of 4096 × 2048 bytes takes 1.05 µs, which is noticed in 8 µs,
+// not in 80. Six of them stay in the cache of a B200, not in that of an H200; of other devices
+// nothing is known.
 func TestFromMemory(t *testing.T) {
 	rows := func(device string, milliseconds ...float64) int {
 		table := "framework,version,device,op_name,kernel_source,gemm_dtype,m,n,k,latency\n"

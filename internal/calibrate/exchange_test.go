@@ -12,7 +12,8 @@ import (
 	"throughline/internal/measurement"
 )
 
-// TestExchange fits an imagined exchange of 5 µs and 80% of 100 GB/s on one node, 10 µs and 50% of 10 GB/s on two.
+// TestExchange fits an imagined exchange of 5 µs and 80% of 100 GB/s on one node, 10 µs and 50% of
+// 10 GB/s on two.
 func TestExchange(t *testing.T) {
 	model := kernel.ExchangeModel{Element: 2}
 	var b strings.Builder
@@ -59,7 +60,8 @@ func TestExchange(t *testing.T) {
 		t.Fatal(err)
 	}
 	timer := timing(t, kernel.CombineNormal, set.Exchange["combine_normal"])
-	// 1000 tokens of two experts each among 128 on 8 ranks: another rank is missed by 112/128 · 111/127.
+	// 1000 tokens of two experts each among 128 on 8 ranks: another rank is missed by 112/128 ·
+	// 111/127.
 	copies := 7 * (1 - 112./128*111/127)
 	if s := timer.Seconds(&kernel.Pace{Byte: 1 / 100e9, Far: 1 / 10e9},
 		&kernel.Shape{M: 1000, N: 2, K: 4096, Experts: 128, Group: 8, Nodes: 1}); math.Abs(s/(5e-6+1000*copies*8192/80e9)-1) > 0.03 {

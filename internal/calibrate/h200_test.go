@@ -68,7 +68,8 @@ func TestH200(t *testing.T) {
 		}
 	}
 	g := timing(t, kernel.Gemm, set.Gemm["bfloat16"])
-	// One row of the table: 2·4096³ operations took 177 µs; at the peak of 989 TFLOPS they would take 139 µs.
+	// One row of the table: 2·4096³ operations took 177 µs; at the peak of 989 TFLOPS they would
+	// take 139 µs.
 	if s := g.Seconds(at(Peak{Rate: 989e12, Bandwidth: 4.8e12}), &kernel.Shape{M: 4096, N: 4096, K: 4096, Count: 1}); s < 139e-6 || s > 195e-6 {
 		t.Errorf("4096³ takes %g s", s)
 	}

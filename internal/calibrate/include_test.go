@@ -12,8 +12,8 @@ import (
 	"throughline/internal/test/builtin"
 )
 
-// TestIncludes: tables of engines time a product of 8 bits with the quantisation of its input, those of bare kernels do not; products of
-// 16 bits have none.
+// TestIncludes: tables of engines time a product of 8 bits with the quantisation of its input,
+// those of bare kernels do not; products of 16 bits have none.
 func TestIncludes(t *testing.T) {
 	var engine, bare strings.Builder
 	engine.WriteString("framework,version,device,op_name,kernel_source,gemm_dtype,m,n,k,latency\n")
@@ -42,7 +42,8 @@ func TestIncludes(t *testing.T) {
 	}
 }
 
-// TestBuiltInIncludes: what the built-in kernels were measured with, as internal/calibrate/include.go says of their tables.
+// TestBuiltInIncludes: what the built-in kernels were measured with, as
+// internal/calibrate/include.go says of their tables.
 func TestBuiltInIncludes(t *testing.T) {
 	quantise, routing := []string{"quantise"}, []string{"routing"}
 	for _, c := range []struct {

@@ -39,8 +39,9 @@ func linearLines(kind kernel.Slot, lengths []float64, seconds func(b, s float64,
 	return lines
 }
 
-// TestLinear fits prompts of an imagined GPU: 30 µs, 1 µs for each chunk of 64 tokens of a sequence, a fifth of the peak.
-// Of 96 rows those with less than a chunk and those that move more than 256 MiB are left out.
+// TestLinear fits prompts of an imagined GPU: 30 µs, 1 µs for each chunk of 64 tokens of a
+// sequence, a fifth of the peak. Of 96 rows those with less than a chunk and those that move more
+// than 256 MiB are left out.
 func TestLinear(t *testing.T) {
 	p := Peak{Rate: 1e15, Bandwidth: 3e12}
 	model := kernel.LinearAttention{Element: 2, State: 4}
@@ -119,8 +120,8 @@ func TestLinearClasses(t *testing.T) {
 	}
 }
 
-// TestCold: the quickest rows take 10 s; with 4 s of bytes at peak 13 s are too few for memory, at a tenth of the quickest
-// for noise, and 13.5 s are not.
+// TestCold: the quickest rows take 10 s; with 4 s of bytes at peak 13 s are too few for memory, at
+// a tenth of the quickest for noise, and 13.5 s are not.
 func TestCold(t *testing.T) {
 	f := form{memory: side{work: kernel.Work{1: 1}}}
 	row := func(bytes, seconds float64) sample {

@@ -12,8 +12,9 @@ import (
 	"throughline/internal/measurement"
 )
 
-// made is a table of times that no one measured: those of a chip that reaches 0.6 of the rate and 0.7 of the bandwidth
-// of an H200 and of its links, and starts a kernel in 5 µs. It needs nothing beside the project.
+// made is a table of times that no one measured: those of a chip that reaches 0.6 of the rate and
+// 0.7 of the bandwidth of an H200 and of its links, and starts a kernel in 5 µs. It needs nothing
+// beside the project.
 type made struct{ b strings.Builder }
 
 const (
@@ -77,8 +78,9 @@ func madeTable() string {
 	return m.b.String()
 }
 
-// TestMadeTable fits every kind of kernel to times that follow a plain law: the models reach it, also on shapes that they
-// were not fitted to, and what the predictor says of a row is what its model does.
+// TestMadeTable fits every kind of kernel to times that follow a plain law: the models reach it,
+// also on shapes that they were not fitted to, and what the predictor says of a row is what its
+// model does.
 func TestMadeTable(t *testing.T) {
 	table, err := measurement.Read("made.csv", strings.NewReader(madeTable()))
 	if err != nil || len(table.Problems) > 0 {

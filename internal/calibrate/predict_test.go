@@ -8,7 +8,8 @@ import (
 	"throughline/hardware/kernel"
 )
 
-// What a predictor says of the rows of a fit is what the fit reports: both see a row in the same way.
+// What a predictor says of the rows of a fit is what the fit reports: both see a row in the same
+// way.
 func TestPredictorAgreesWithFits(t *testing.T) {
 	file := shared + "h200/ops.csv"
 	if _, err := os.Stat(file); err != nil {

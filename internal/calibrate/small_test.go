@@ -22,7 +22,8 @@ func own(t *testing.T, lines ...string) []measurement.Row {
 	return tab.Rows
 }
 
-// TestOwnTables: the bytes that the scripts counted are those that the models see; rows launched one by one are not fitted.
+// TestOwnTables: the bytes that the scripts counted are those that the models see; rows launched
+// one by one are not fitted.
 func TestOwnTables(t *testing.T) {
 	for _, name := range []string{"experts", "small"} {
 		file := "../../measure/H200/" + name + ".csv"
@@ -70,8 +71,8 @@ func TestUneven(t *testing.T) {
 	}
 }
 
-// TestDoubt: a table that reaches less than a third of what a related kernel does stays out, and one of which many rows are
-// faster than the peaks; with a reason they are taken.
+// TestDoubt: a table that reaches less than a third of what a related kernel does stays out, and
+// one of which many rows are faster than the peaks; with a reason they are taken.
 func TestDoubt(t *testing.T) {
 	above := 0
 	result := func(s kernel.Slot, rows, below int, reach float64) Result {
@@ -96,7 +97,8 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestInTurn: of several kernels for products the one that is faster on the shapes of both comes first, of others the first.
+// TestInTurn: of several kernels for products the one that is faster on the shapes of both comes
+// first, of others the first.
 func TestInTurn(t *testing.T) {
 	const head = "framework,version,device,op_name,kernel_source,gemm_dtype,m,n,k,latency\n"
 	tab, err := measurement.Read("x.csv", strings.NewReader(head+

@@ -24,7 +24,8 @@ func write(t *testing.T, name, content string) {
 	}
 }
 
-// A reference is a file, a folder with a config.json, a built-in name, or a repository in the cache of Hugging Face.
+// A reference is a file, a folder with a config.json, a built-in name, or a repository in the cache
+// of Hugging Face.
 func TestLocate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("HF_HUB_CACHE", "")

@@ -119,8 +119,8 @@ func written(t *testing.T, c *Chart, v SVG) []byte {
 	return b.Bytes()
 }
 
-// Drawings are well-formed, without style attributes, with unique ids and texts for those who do not see; the same chart gives
-// the same bytes.
+// Drawings are well-formed, without style attributes, with unique ids and texts for those who do
+// not see; the same chart gives the same bytes.
 func TestSVG(t *testing.T) {
 	long.NotRacing(t)
 	for name, c := range absurd() {
@@ -240,8 +240,8 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// TestRuleLabels: the label of a limit lies on no dot and no line where there is another place along it, and other labels keep a little
-// away from it, above and below as well.
+// TestRuleLabels: the label of a limit lies on no dot and no line where there is another place
+// along it, and other labels keep a little away from it, above and below as well.
 func TestRuleLabels(t *testing.T) {
 	var cluster []Dot // where the label would stand, right of the line and left of it
 	for _, x := range []float64{16, 18, 21, 23, 25} {
@@ -278,7 +278,8 @@ func TestRuleLabels(t *testing.T) {
 	}
 }
 
-// TestLabelsOffLines: no line and no leader crosses the label of a dot or of a line, in a narrow roofline and in a wide one.
+// TestLabelsOffLines: no line and no leader crosses the label of a dot or of a line, in a narrow
+// roofline and in a wide one.
 func TestLabelsOffLines(t *testing.T) {
 	var dots []Dot
 	for i, x := range []float64{4, 7, 7.3, 7.6, 8, 8.2} {
@@ -330,7 +331,8 @@ func boxOf(t *testing.T, s *Scene, text string) box {
 	return box{}
 }
 
-// TestLabelsKeepOffRules: where there is room elsewhere, no line of a limit runs through the name of a dot or a bar.
+// TestLabelsKeepOffRules: where there is room elsewhere, no line of a limit runs through the name
+// of a dot or a bar.
 func TestLabelsKeepOffRules(t *testing.T) {
 	rule := []Rule{{X: At(50), Paint: Red, Dash: true}}
 	dots := &Chart{Title: "dots", Panels: []Panel{{Weight: 1, X: Axis{Low: At(0), High: At(100)}, Y: Axis{Low: At(0), High: At(10)}, Rules: rule,
@@ -360,7 +362,8 @@ func boxOfRule(t *testing.T, s *Scene) float64 {
 	return 0
 }
 
-// TestLabelsAreOfTheirDot: the name of a dot does not begin or end at another one, as if it were its name.
+// TestLabelsAreOfTheirDot: the name of a dot does not begin or end at another one, as if it were
+// its name.
 func TestLabelsAreOfTheirDot(t *testing.T) {
 	c := &Chart{Title: "dots", Panels: []Panel{{Weight: 1, X: Axis{Low: At(0), High: At(100)}, Y: Axis{Low: At(0), High: At(10)},
 		Dots: []Dots{{Points: []Dot{{XY: XY{50, 5}, Label: "named"}, {XY: XY{60.3, 5}}}}}}}}

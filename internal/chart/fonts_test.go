@@ -10,8 +10,8 @@ import (
 	"golang.org/x/image/font/opentype"
 )
 
-// TestUnalignedFonts: a collection whose tables do not begin at multiples of four bytes, as that of WenQuanYi Zen Hei, is read:
-// the reader of fonts alone refuses it.
+// TestUnalignedFonts: a collection whose tables do not begin at multiples of four bytes, as that of
+// WenQuanYi Zen Hei, is read: the reader of fonts alone refuses it.
 func TestUnalignedFonts(t *testing.T) {
 	plain := goregular.TTF
 	tables := int(binary.BigEndian.Uint16(plain[4:]))

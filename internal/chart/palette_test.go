@@ -26,7 +26,8 @@ func linear(c color.RGBA) [3]float64 {
 	return [3]float64{one(c.R), one(c.G), one(c.B)}
 }
 
-// Who lacks a kind of cones sees these mixtures of linear sRGB: Machado, Oliveira and Fernandes 2009, severity 1.
+// Who lacks a kind of cones sees these mixtures of linear sRGB: Machado, Oliveira and Fernandes
+// 2009, severity 1.
 var seen = map[string][3][3]float64{
 	"all cones":    {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
 	"protanopia":   {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},

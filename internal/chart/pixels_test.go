@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A heat map of more than ten thousand cells is an image in the drawing, with the paint of each cell where the cell is, in the
-// colours of the theme; one less and its cells are elements.
+// A heat map of more than ten thousand cells is an image in the drawing, with the paint of each
+// cell where the cell is, in the colours of the theme; one less and its cells are elements.
 func TestPixels(t *testing.T) {
 	const columns, rows = 101, 100
 	value := func(x, y int) float64 {

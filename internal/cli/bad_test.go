@@ -18,7 +18,8 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // A problem has a position, and what is wrong after it.
 var positioned = regexp.MustCompile(`^[^:]+\.json:[1-9][0-9]*:[1-9][0-9]*: .`)
 
-// TestBadInput runs the program on every file of testdata/bad. What it says is in the .txt file beside it.
+// TestBadInput runs the program on every file of testdata/bad. What it says is in the .txt file
+// beside it.
 func TestBadInput(t *testing.T) {
 	notRacing(t)
 	t.Chdir(filepath.Join("testdata", "bad"))
@@ -63,7 +64,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// refused runs the program, which must refuse its input and leave no trace, and returns what it says.
+// refused runs the program, which must refuse its input and leave no trace, and returns what it
+// says.
 func refused(t *testing.T, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

@@ -28,7 +28,8 @@ func quiet(b *testing.B, args ...string) {
 	}
 }
 
-// BenchmarkSampleProcess is the reference sample from the start of the process to the last file written.
+// BenchmarkSampleProcess is the reference sample from the start of the process to the last file
+// written.
 func BenchmarkSampleProcess(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "throughline")
 	if out, err := exec.Command("go", "build", "-o", program, "throughline/cmd/throughline").CombinedOutput(); err != nil {
@@ -42,7 +43,8 @@ func BenchmarkSampleProcess(b *testing.B) {
 	}
 }
 
-// BenchmarkSplitAndFusion is the example of both modes: 16 runs of four models on two systems, 356 processors.
+// BenchmarkSplitAndFusion is the example of both modes: 16 runs of four models on two systems, 356
+// processors.
 func BenchmarkSplitAndFusion(b *testing.B) {
 	out := b.TempDir()
 	for b.Loop() {

@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// streaming is a server with the APIs that bench knows, which writes a token every few milliseconds.
+// streaming is a server with the APIs that bench knows, which writes a token every few
+// milliseconds.
 func streaming(t *testing.T, gap time.Duration) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -106,7 +107,8 @@ func TestBenchIsWhatSimulateIs(t *testing.T) {
 	}
 }
 
-// TestBenchFiles: results are appended, one line each, with their details; requests have a row each.
+// TestBenchFiles: results are appended, one line each, with their details; requests have a row
+// each.
 func TestBenchFiles(t *testing.T) {
 	server := streaming(t, 0)
 	t.Chdir(t.TempDir())
@@ -145,7 +147,8 @@ func TestBenchFiles(t *testing.T) {
 	}
 }
 
-// TestBenchNamespace: every option of sglang.bench_serving of 2025 is a flag, or is refused by its name.
+// TestBenchNamespace: every option of sglang.bench_serving of 2025 is a flag, or is refused by its
+// name.
 func TestBenchNamespace(t *testing.T) {
 	const namespace = `backend base_url host port dataset_name dataset_path model tokenizer num_prompts sharegpt_output_len sharegpt_context_len
 random_input_len random_output_len random_range_ratio request_rate max_concurrency output_file output_details disable_tqdm disable_stream
@@ -194,7 +197,8 @@ func TestBenchRefuses(t *testing.T) {
 	}
 }
 
-// TestBenchFails: without a server, and where it answers nothing, the exit code is 1, with what was seen.
+// TestBenchFails: without a server, and where it answers nothing, the exit code is 1, with what was
+// seen.
 func TestBenchFails(t *testing.T) {
 	if code, out, said := attempt("bench", "--base-url", "http://127.0.0.1:1"); code != exitNoPlan || out != "" || !strings.Contains(said, "the warm-up failed: connection refused") {
 		t.Errorf("exit code %d, said %s", code, said)
@@ -207,7 +211,8 @@ func TestBenchFails(t *testing.T) {
 	}
 }
 
-// failing is a server that answers so many requests of ten after the warm-up with an error, which repeats the key it was sent.
+// failing is a server that answers so many requests of ten after the warm-up with an error, which
+// repeats the key it was sent.
 func failing(t *testing.T, ofTen int64) *httptest.Server {
 	t.Helper()
 	good := streaming(t, 0).Config.Handler
@@ -227,8 +232,9 @@ func failing(t *testing.T, ofTen int64) *httptest.Server {
 	return server
 }
 
-// TestBenchFailures: the exit code is 1 where more than one request of a hundred has failed; results are printed and written
-// all the same, also where none was answered, but are no row of a table of runs.
+// TestBenchFailures: the exit code is 1 where more than one request of a hundred has failed;
+// results are printed and written all the same, also where none was answered, but are no row of a
+// table of runs.
 func TestBenchFailures(t *testing.T) {
 	for _, c := range []struct {
 		ofTen int64
@@ -252,8 +258,9 @@ func TestBenchFailures(t *testing.T) {
 	}
 }
 
-// TestBenchSecrets: a password in the address signs requests in, and neither it nor a header is printed or written, also where
-// the server repeats them. The path of the API may be part of the address.
+// TestBenchSecrets: a password in the address signs requests in, and neither it nor a header is
+// printed or written, also where the server repeats them. The path of the API may be part of the
+// address.
 func TestBenchSecrets(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, more := range [][]string{{"--json"}, {"--disable-tqdm"}} {
@@ -297,7 +304,8 @@ func TestBenchInterrupted(t *testing.T) {
 	}
 }
 
-// TestBenchGoodput: limits of single requests may be words behind the flag, as vllm bench serve takes them.
+// TestBenchGoodput: limits of single requests may be words behind the flag, as vllm bench serve
+// takes them.
 func TestBenchGoodput(t *testing.T) {
 	server := streaming(t, time.Millisecond)
 	out := call(t, smallBench(server, "--goodput", "ttft:5000", "tpot:10s", "e2el:0.001")...)
@@ -364,8 +372,8 @@ func TestBenchIdle(t *testing.T) {
 	}
 }
 
-// TestBenchAppendsRuns: a run becomes a row of a table that the other commands read, as they read the result itself; what is in
-// the way is told before anything is sent.
+// TestBenchAppendsRuns: a run becomes a row of a table that the other commands read, as they read
+// the result itself; what is in the way is told before anything is sent.
 func TestBenchAppendsRuns(t *testing.T) {
 	notRacing(t)
 	server := streaming(t, time.Millisecond)

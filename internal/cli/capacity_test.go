@@ -9,8 +9,8 @@ import (
 // capacity asks for the fewest GPUs at a rate.
 var capacity = []string{"plan", "--model", "Llama-3.1-8B", "--system", "L40S", "--engine", "vllm", "--mode", "agg", "--isl", "500", "--osl", "20", "--rate", "20", "--ttft", "p99:500ms", "--top", "1"}
 
-// TestCapacityJSON: rows have all that is said about percentiles, the same figures with the same seed and others with another;
-// all plans without such limits have none of it.
+// TestCapacityJSON: rows have all that is said about percentiles, the same figures with the same
+// seed and others with another; all plans without such limits have none of it.
 func TestCapacityJSON(t *testing.T) {
 	notRacing(t)
 	row := func(more ...string) map[string]any {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestCommCalibrates: calibrate fits what measure/comm.py writes, and the system it makes predicts every row of it.
+// TestCommCalibrates: calibrate fits what measure/comm.py writes, and the system it makes predicts
+// every row of it.
 func TestCommCalibrates(t *testing.T) {
 	notRacing(t)
 	table := filepath.Join("..", "measurement", "testdata", "comm.csv")

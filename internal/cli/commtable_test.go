@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCommTable: the columns that people pass around come first, the total is that of the two slowest ranks, and the three
-// Hopper chips agree between nodes.
+// TestCommTable: the columns that people pass around come first, the total is that of the two
+// slowest ranks, and the three Hopper chips agree between nodes.
 func TestCommTable(t *testing.T) {
 	notRacing(t)
 	number := func(cell string) float64 {
@@ -49,8 +49,9 @@ func TestCommTable(t *testing.T) {
 	}
 }
 
-// TestSlicesAreOneAllReduce: experts cut over the tensor-parallel ranks cost one all-reduce of tokens · hidden a layer, as
-// engines run them, whatever the engine: about 55 ms in 58 expert layers for 4 prompts of 4096 tokens of DeepSeek-V3 on 8 H200.
+// TestSlicesAreOneAllReduce: experts cut over the tensor-parallel ranks cost one all-reduce of
+// tokens · hidden a layer, as engines run them, whatever the engine: about 55 ms in 58 expert
+// layers for 4 prompts of 4096 tokens of DeepSeek-V3 on 8 H200.
 func TestSlicesAreOneAllReduce(t *testing.T) {
 	notRacing(t)
 	for _, engine := range []string{"none", "sglang", "vllm", "trtllm"} {

@@ -23,8 +23,8 @@ func tableOf(t *testing.T, args string) (rows []map[string]any, summary []string
 	return got.Table, got.Summary
 }
 
-// TestCurveHoldsAsOneRunDoes: a point of a curve holds its limits where the same question alone exits 0,
-// though its load may still rise; then the sentence does not count it as held.
+// TestCurveHoldsAsOneRunDoes: a point of a curve holds its limits where the same question alone
+// exits 0, though its load may still rise; then the sentence does not count it as held.
 func TestCurveHoldsAsOneRunDoes(t *testing.T) {
 	notRacing(t)
 	base := "simulate --model Llama-3.1-8B --system H100_SXM --isl 512 --osl 128 --num-prompts 500 --ttft p99:1s"
@@ -42,7 +42,8 @@ func TestCurveHoldsAsOneRunDoes(t *testing.T) {
 	}
 }
 
-// TestCurveHasBands: times in a curve have the bands that the same questions have alone, in cells only.
+// TestCurveHasBands: times in a curve have the bands that the same questions have alone, in cells
+// only.
 func TestCurveHasBands(t *testing.T) {
 	for base, axis := range map[string]string{
 		"estimate --model Llama-3.1-8B --system H200 --isl 1k --osl 200":                  "--concurrency",
@@ -77,12 +78,14 @@ func TestPlannedPoolsFit(t *testing.T) {
 	}
 }
 
-// TestCurvesOpenWithASentence: several questions are answered in words first, also where there is nothing to choose among.
+// TestCurvesOpenWithASentence: several questions are answered in words first, also where there is
+// nothing to choose among.
 func TestCurvesOpenWithASentence(t *testing.T) {
 	runs := "simulate --model Llama-3.1-8B --system H200 --isl 200 --osl 20 --num-prompts 50"
 	for args, want := range map[string]string{
 		"estimate --model Llama-3.1-8B --system H200 --isl 1k,8k": `^From isl 1024 tokens to isl 8192 tokens TTFT goes from [\d.]+ ms ±\d+% to [\d.]+ ms ±\d+%, TPOT goes from [\d.]+ ms ±\d+% to [\d.]+ ms ±\d+% and tokens/s per GPU goes from`,
-		// Lengths are asked for, systems chosen among; what does not fit is not the best; nothing is chosen by a limit.
+		// Lengths are asked for, systems chosen among; what does not fit is not the best; nothing
+		// is chosen by a limit.
 		"estimate --model Qwen3-32B --system H100_SXM,H200 --isl 1k,4k --batch 8":         `^Best is system H200 for 2 of 2 loads, from \d+ tokens/s per GPU, TPOT [\d.]+ ms at isl 1024 tokens to \d+ tokens/s`,
 		"estimate --model Qwen3-32B --system H100_SXM --batch 4,64":                       `^Best is batch 4: .* 1 of 2 points does not fit into memory\.`,
 		"estimate --model Qwen3-32B --system H100_SXM --phase decode --batch 64,128":      `^None of 2 points fits into memory\.`,
@@ -107,7 +110,8 @@ func TestAxisStandsOnce(t *testing.T) {
 	}
 }
 
-// TestChartOfACurve: -o names the file of a curve as it does of other charts, and still that of points.
+// TestChartOfACurve: -o names the file of a curve as it does of other charts, and still that of
+// points.
 func TestChartOfACurve(t *testing.T) {
 	t.Chdir(t.TempDir())
 	call(t, strings.Fields("estimate --model Llama-3.1-8B --system H200 --batch 1,2 --chart lines -o lines.svg")...)
@@ -119,7 +123,8 @@ func TestChartOfACurve(t *testing.T) {
 	}
 }
 
-// TestNoTimePerToken: where requests end with their first token, nothing is said of a time between tokens.
+// TestNoTimePerToken: where requests end with their first token, nothing is said of a time between
+// tokens.
 func TestNoTimePerToken(t *testing.T) {
 	args := strings.Fields("explain --model Llama-3.1-8B --system H200 --osl 1 --batch 4")
 	if out := call(t, args...); !strings.HasPrefix(out, "There is no TPOT: requests end with their first token.") || strings.Contains(out, "0 s") {
@@ -133,8 +138,9 @@ func TestNoTimePerToken(t *testing.T) {
 	}
 }
 
-// TestRunSaysWhatItCosts: the sentence over a run has the price of a token, which is that of the GPUs over what they answered,
-// beside the rate that was asked for and the one of the run; whose price it is, is said.
+// TestRunSaysWhatItCosts: the sentence over a run has the price of a token, which is that of the
+// GPUs over what they answered, beside the rate that was asked for and the one of the run; whose
+// price it is, is said.
 func TestRunSaysWhatItCosts(t *testing.T) {
 	out := strings.Join(strings.Fields(call(t, strings.Fields("simulate --model Llama-3.1-8B --system H100_SXM --tp 2 --rate 5 --isl 200 --osl 20 --num-prompts 60")...)), " ")
 	m := regexp.MustCompile(`at 5 requests/s \(([\d.]+) in this run\): .* takes \$([\d.]+) per million output tokens and .* price: H100_SXM for \$([\d.]+) per hour .* Output token throughput \(tok/s\): ([\d.]+)`).FindStringSubmatch(out)

@@ -14,9 +14,9 @@ import (
 	"throughline/internal/test/racing"
 )
 
-// TestResultsDoNotDependOnJobs runs a file of both modes, with more plans than one worker takes at a time, on one, two and
-// seven processors of this machine: every file and all that is printed must be the same, byte for byte. The race detector watches one
-// system, on one processor and seven.
+// TestResultsDoNotDependOnJobs runs a file of both modes, with more plans than one worker takes at
+// a time, on one, two and seven processors of this machine: every file and all that is printed must
+// be the same, byte for byte. The race detector watches one system, on one processor and seven.
 func TestResultsDoNotDependOnJobs(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {

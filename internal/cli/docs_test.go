@@ -179,7 +179,8 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// checkDoc runs the commands that a page shows with their output, on the files that it shows, and counts them.
+// checkDoc runs the commands that a page shows with their output, on the files that it shows, and
+// counts them.
 func checkDoc(t *testing.T, doc string) (commands int) {
 	src, err := os.ReadFile(doc)
 	if err != nil {
@@ -222,7 +223,8 @@ func syntheticOps() string {
 	return b.String()
 }
 
-// TestCalibrate: a system fitted to a table predicts it, and is written with the file it came from otherwise unchanged.
+// TestCalibrate: a system fitted to a table predicts it, and is written with the file it came from
+// otherwise unchanged.
 func TestCalibrate(t *testing.T) {
 	notRacing(t)
 	t.Chdir(t.TempDir())

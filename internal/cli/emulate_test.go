@@ -21,7 +21,8 @@ import (
 // anyPort lets commands that serve choose a port.
 var anyPort = map[string][]string{"emulate": {"--port", "0"}, "web": {"--listen", "127.0.0.1:0"}}
 
-// served starts a server on any port, lets someone ask it, and ends it as Ctrl-C does. It returns what was printed.
+// served starts a server on any port, lets someone ask it, and ends it as Ctrl-C does. It returns
+// what was printed.
 func served(t *testing.T, args []string, ask func(url string)) (out, errs string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -46,7 +47,8 @@ func served(t *testing.T, args []string, ask func(url string)) (out, errs string
 	return out, e.String()
 }
 
-// TestEmulate: what a row of a plan says is served, by the name of its model; the deployment is the one that simulate has.
+// TestEmulate: what a row of a plan says is served, by the name of its model; the deployment is the
+// one that simulate has.
 func TestEmulate(t *testing.T) {
 	notRacing(t)
 	t.Chdir(t.TempDir())

@@ -94,8 +94,8 @@ func wrongValues(s *question.Setting) map[string]string {
 	return bad
 }
 
-// TestEveryFlag: every command refuses NaN, Inf, what is negative, empty or out of bounds, for every flag and every other name
-// of it, with the bound and exit code 2, and prints nothing.
+// TestEveryFlag: every command refuses NaN, Inf, what is negative, empty or out of bounds, for
+// every flag and every other name of it, with the bound and exit code 2, and prints nothing.
 func TestEveryFlag(t *testing.T) {
 	notRacing(t)
 	base := minimal(t)
@@ -148,7 +148,8 @@ func TestEmptyOutputs(t *testing.T) {
 	}
 }
 
-// TestIdleFlags: a flag that has no effect is said, and has none: what is printed is the same without it.
+// TestIdleFlags: a flag that has no effect is said, and has none: what is printed is the same
+// without it.
 func TestIdleFlags(t *testing.T) {
 	notRacing(t)
 	plan := []string{"plan", "--model", "llama_3_8b", "--system", "H200", "--gpus", "1", "--mode", "agg", "--top", "2"}

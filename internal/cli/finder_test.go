@@ -11,8 +11,8 @@ const smallMoE = `{"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCaus
 "num_key_value_heads": 4, "head_dim": 128, "intermediate_size": 6144, "moe_intermediate_size": 768, "num_experts": 128, "num_experts_per_tok": 8,
 "decoder_sparse_step": 1, "norm_topk_prob": true, "vocab_size": 151936, "tie_word_embeddings": false, "torch_dtype": "bfloat16"}`
 
-// TestFinder: every command takes a model and a system in every form: a built-in name, a file, a folder with a config.json, a
-// folder of the cache of Hugging Face, the name of a repository in it.
+// TestFinder: every command takes a model and a system in every form: a built-in name, a file, a
+// folder with a config.json, a folder of the cache of Hugging Face, the name of a repository in it.
 func TestFinder(t *testing.T) {
 	notRacing(t)
 	t.Chdir(t.TempDir())
@@ -76,7 +76,8 @@ func TestFinder(t *testing.T) {
 	}
 }
 
-// TestNearMisses: what is no model is met with those that were probably meant, whatever the command.
+// TestNearMisses: what is no model is met with those that were probably meant, whatever the
+// command.
 func TestNearMisses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.Mkdir("empty", 0o777); err != nil {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestGolden: an answer that moved is shown with its reason and a command that asks for it, and the exit code says so.
+// TestGolden: an answer that moved is shown with its reason and a command that asks for it, and the
+// exit code says so.
 func TestGolden(t *testing.T) {
 	t.Chdir(t.TempDir())
 	src := `{"throughline": "0.1.0"}` + "\n" + `{"ask": {"model": "Llama-3.1-8B", "system": "H200", "phase": "decode"}, "figures": {"step decode s": 0.001}}` + "\n"

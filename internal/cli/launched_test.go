@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestPlannedMatrix: the file of a plan runs as it is: its script starts the server, here one that emulates it, and the row is
-// measured.
+// TestPlannedMatrix: the file of a plan runs as it is: its script starts the server, here one that
+// emulates it, and the row is measured.
 func TestPlannedMatrix(t *testing.T) {
 	notRacing(t)
 	if _, err := exec.LookPath("bash"); err != nil {
@@ -60,7 +60,8 @@ func TestPlannedMatrix(t *testing.T) {
 	}
 }
 
-// TestNamesOfOneLine: names that would begin a line of their own in what is to be pasted are refused, in every form of a launch.
+// TestNamesOfOneLine: names that would begin a line of their own in what is to be pasted are
+// refused, in every form of a launch.
 func TestNamesOfOneLine(t *testing.T) {
 	const config = `{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 8, "intermediate_size": 4096, "vocab_size": 32000, "max_position_embeddings": 8192, "torch_dtype": "bfloat16", "tie_word_embeddings": false}`
 	inFolder(t, map[string]string{"plain.json": config, "line\ntouch hacked #.json": config, "esc\x1b[2J.json": config, "sep\u2028x.json": config})

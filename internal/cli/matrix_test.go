@@ -27,8 +27,8 @@ func inFolder(t *testing.T, files map[string]string) {
 	}
 }
 
-// TestMatrixBench: options of bench are a client, whose figures are those that it prints; a combination that fails is told, by
-// the exit code, too.
+// TestMatrixBench: options of bench are a client, whose figures are those that it prints; a
+// combination that fails is told, by the exit code, too.
 func TestMatrixBench(t *testing.T) {
 	defer func(before func() (string, error)) { executable = before }(executable)
 	executable = func() (string, error) { return exec.LookPath("throughline") }
@@ -60,7 +60,8 @@ clients:
 			t.Errorf("%s is %v, want %v", key, closed[key], want)
 		}
 	}
-	// A first token that arrives late brings the others closer together, but no answer of six tokens ends within 30 ms.
+	// A first token that arrives late brings the others closer together, but no answer of six
+	// tokens ends within 30 ms.
 	ttft, _ := closed["ttft"].(float64)
 	if tpot, _ := closed["tpot"].(float64); ttft <= 0 || ttft+5*tpot < 30 || tpot > 50 {
 		t.Errorf("TTFT %v and TPOT %v of six tokens every 5 ms", closed["ttft"], closed["tpot"])
@@ -86,7 +87,8 @@ clients:
 	}
 }
 
-// stubborn is a file whose client does not end by itself, and whose server leaves a process in a session of its own.
+// stubborn is a file whose client does not end by itself, and whose server leaves a process in a
+// session of its own.
 const stubborn = `servers:
   - name: s
     command: (setsid sleep 411 &); echo up; exec sleep 411
@@ -186,7 +188,8 @@ func TestMatrixImpatient(t *testing.T) {
 	}
 }
 
-// TestMatrixKilled: what the program leaves when it is killed is ended by the next one, which goes on where it was.
+// TestMatrixKilled: what the program leaves when it is killed is ended by the next one, which goes
+// on where it was.
 func TestMatrixKilled(t *testing.T) {
 	inFolder(t, map[string]string{"m.yaml": stubborn})
 	cmd, _ := begun(t)

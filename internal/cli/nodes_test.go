@@ -12,8 +12,9 @@ import (
 	"throughline/hardware"
 )
 
-// Fewer GPUs in a node cut a first network that is that of a node, as a system file does that says so; one that reaches beyond
-// nodes stays as it is, and there is no node of more than its network joins.
+// Fewer GPUs in a node cut a first network that is that of a node, as a system file does that says
+// so; one that reaches beyond nodes stays as it is, and there is no node of more than its network
+// joins.
 func TestNodesCutNetworks(t *testing.T) {
 	source, ok := hardware.Catalogue.Find("H200")
 	if !ok {

@@ -15,7 +15,8 @@ import (
 	"throughline/internal/test/racing"
 )
 
-// TestOneAnswer: the winner of a plan is priced to the same digits by estimate, by explain and by what is validated, and can be simulated.
+// TestOneAnswer: the winner of a plan is priced to the same digits by estimate, by explain and by
+// what is validated, and can be simulated.
 func TestOneAnswer(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("one command after another, which other tests run under the race detector")

@@ -12,10 +12,11 @@ import (
 	"throughline/internal/test/long"
 )
 
-// measuredFiles are results in the keys of each client, with numbers of our own: sglang.bench_serving (python/sglang/bench_serving.py of
-// sgl-project/sglang), vLLM's bench serve (vllm/benchmarks/serve.py), genai-perf (genai_perf/export_data/json_exporter.py of
-// triton-inference-server/perf_analyzer), aiperf, and what InferenceX makes of vLLM's (utils/process_result.py). Loads are how compare tells
-// what it read.
+// measuredFiles are results in the keys of each client, with numbers of our own:
+// sglang.bench_serving (python/sglang/bench_serving.py of sgl-project/sglang), vLLM's bench serve
+// (vllm/benchmarks/serve.py), genai-perf (genai_perf/export_data/json_exporter.py of
+// triton-inference-server/perf_analyzer), aiperf, and what InferenceX makes of vLLM's
+// (utils/process_result.py). Loads are how compare tells what it read.
 var measuredFiles = []struct{ file, load string }{
 	{"sglang.jsonl", "Load: 16 clients, 10 requests each"},
 	{"sglang_sharegpt.jsonl", "Load: 8 clients, 10 requests each"},
@@ -33,8 +34,8 @@ var measuredFiles = []struct{ file, load string }{
 	{"matrix.csv#2", "Load: 4 clients, inferred"},
 }
 
-// TestOneFileOnePrediction: of each result file, compare, validate serving and calibrate serving predict the same TTFT and TPOT to the
-// digit.
+// TestOneFileOnePrediction: of each result file, compare, validate serving and calibrate serving
+// predict the same TTFT and TPOT to the digit.
 func TestOneFileOnePrediction(t *testing.T) {
 	notRacing(t)
 	const deployment = "model=Llama-3.1-8B,system=H200,engine=vllm,tp=1"
@@ -90,8 +91,9 @@ func TestOneFileOnePrediction(t *testing.T) {
 	}
 }
 
-// TestOtherModel: a file of another model than the one that is asked for is refused, by both names; organisations, trainings and
-// formats of a name make no other model, and names that only a server knows say nothing.
+// TestOtherModel: a file of another model than the one that is asked for is refused, by both names;
+// organisations, trainings and formats of a name make no other model, and names that only a server
+// knows say nothing.
 func TestOtherModel(t *testing.T) {
 	file := filepath.Join("testdata", "results", "vllm.json")
 	for _, args := range [][]string{
@@ -111,8 +113,9 @@ func TestOtherModel(t *testing.T) {
 	}
 }
 
-// TestCompareColumns: what the other figure would be stands below its title also where the first cause cannot explain anything; where no
-// cause is left that is said, and the figure to explain can be chosen.
+// TestCompareColumns: what the other figure would be stands below its title also where the first
+// cause cannot explain anything; where no cause is left that is said, and the figure to explain can
+// be chosen.
 func TestCompareColumns(t *testing.T) {
 	long.NotRacing(t)
 	asked := func(measured string, more ...string) string {
@@ -155,7 +158,8 @@ func TestCompareColumns(t *testing.T) {
 	}
 }
 
-// TestImplausibleTimes: a time that nothing can have taken is named with its line, and makes no error of infinity.
+// TestImplausibleTimes: a time that nothing can have taken is named with its line, and makes no
+// error of infinity.
 func TestImplausibleTimes(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "forward.csv")
 	text := "kind,model,params,time_ms\ndecode,Llama-3.1-8B,b=1;s=512,5\ndecode,Llama-3.1-8B,b=1;s=512,1e-308\n"

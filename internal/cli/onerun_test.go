@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestRunIsTheSameAnswer: under physical assumptions a run prices a deployment as estimate does behind the generic engine,
-// on the same processors or on two pools.
+// TestRunIsTheSameAnswer: under physical assumptions a run prices a deployment as estimate does
+// behind the generic engine, on the same processors or on two pools.
 func TestRunIsTheSameAnswer(t *testing.T) {
 	dir := t.TempDir()
 	common := `"model_list": ["llama_3_8b"], "sequence_length_list": [[2000, 300]], "wac_bytes_list": [[2, 2, 2, 2]],

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestOtherWords: a flag that other tools call otherwise is named by the word of this one; each word means a flag that some command has, and is
-// none itself.
+// TestOtherWords: a flag that other tools call otherwise is named by the word of this one; each
+// word means a flag that some command has, and is none itself.
 func TestOtherWords(t *testing.T) {
 	for args, want := range map[string]string{
 		"simulate --clients 3":    "throughline: unknown flag --clients; here it is --concurrency",

@@ -31,7 +31,8 @@ func documents(t *testing.T) (out []string) {
 	return out
 }
 
-// The pictures of the documentation are those that the program draws, or the tests from a table, and none lies about.
+// The pictures of the documentation are those that the program draws, or the tests from a table,
+// and none lies about.
 func TestPictures(t *testing.T) {
 	notRacing(t)
 	pages := append(documents(t), "../../README.md", "../../README.zh-CN.md")

@@ -72,9 +72,9 @@ func (d *disk) back() {
 	}
 }
 
-// TestSweepPowerLoss: when the power goes, at any moment, parts are there and whole, or absent; none
-// is lost before which another was begun; the scan goes on, and the table has the bytes of one that
-// was never interrupted.
+// TestSweepPowerLoss: when the power goes, at any moment, parts are there and whole, or absent;
+// none is lost before which another was begun; the scan goes on, and the table has the bytes of one
+// that was never interrupted.
 func TestSweepPowerLoss(t *testing.T) {
 	if notRacing(t); !long.Mode() {
 		t.Skip("make test-long mounts a file system of its own for it")

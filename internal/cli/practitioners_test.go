@@ -18,8 +18,9 @@ type chosen struct {
 	}
 }
 
-// TestPractitioners: what those who ran large deployments chose is first or within 5% of the first, as docs/plan.md shows it: each pool by
-// itself, or the pools together where one of them alone is not.
+// TestPractitioners: what those who ran large deployments chose is first or within 5% of the first,
+// as docs/plan.md shows it: each pool by itself, or the pools together where one of them alone is
+// not.
 func TestPractitioners(t *testing.T) {
 	notRacing(t)
 	plan := func(words string) (out chosen) {
@@ -66,8 +67,8 @@ func TestPractitioners(t *testing.T) {
 		t.Errorf("the frontier has of TP8 with cut experts and DEP8 only %v", found)
 	}
 
-	// lmsys.org/blog/2025-07-20-k2-large-scale-ep: 4 nodes prefill 112 requests of 2000 tokens per second, 12 nodes decode 288k tokens: both keep
-	// pace where answers have 2570 tokens.
+	// lmsys.org/blog/2025-07-20-k2-large-scale-ep: 4 nodes prefill 112 requests of 2000 tokens per
+	// second, 12 nodes decode 288k tokens: both keep pace where answers have 2570 tokens.
 	c := plan("--model Kimi-K2-Instruct --system H200 --gpus 128 --isl 2000 --osl 2570 --engine sglang --mode disagg --redundant 96 --top 100")
 	own := 0.0
 	for _, r := range c.Ranked {

@@ -20,7 +20,8 @@ var readmes = []string{"README.md", "README.zh-CN.md"}
 // disappointing is what no first example should say.
 var disappointing = regexp.MustCompile(`not steady|too short|no value between[^\n]*`)
 
-// TestReadmeErrors: the READMEs say how far off the built-in kernels are on average, as the example beside it prints it.
+// TestReadmeErrors: the READMEs say how far off the built-in kernels are on average, as the example
+// beside it prints it.
 func TestReadmeErrors(t *testing.T) {
 	notRacing(t)
 	out := call(t, "validate", "forward", "../../measure/H200/forward.csv", "--system", "H200", "--by", "kind")
@@ -43,7 +44,8 @@ func TestReadmeErrors(t *testing.T) {
 	}
 }
 
-// TestReadmeQuotes: the table of errors is that of docs/validation.md, and both READMEs have its figures.
+// TestReadmeQuotes: the table of errors is that of docs/validation.md, and both READMEs have its
+// figures.
 func TestReadmeQuotes(t *testing.T) {
 	page := string(readFile(t, "../../docs/validation.md"))
 	figure := regexp.MustCompile(`\d[\d.,]*%?`)
@@ -108,8 +110,8 @@ var (
 	link     = regexp.MustCompile(`\]\(([^)]*)\)`)
 )
 
-// TestReadmesAgree: the READMEs have the same commands and outputs, the same number of sections, and lead to the same files,
-// which exist.
+// TestReadmesAgree: the READMEs have the same commands and outputs, the same number of sections,
+// and lead to the same files, which exist.
 func TestReadmesAgree(t *testing.T) {
 	var code, links [2][]string
 	var sections [2]int

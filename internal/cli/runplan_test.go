@@ -18,8 +18,8 @@ import (
 	"throughline/internal/test/racing"
 )
 
-// planned is a question that both plan and a runtime file can ask. Limits of 0 ms are none, and so are drafts and redundant
-// experts of -1: as the command has it.
+// planned is a question that both plan and a runtime file can ask. Limits of 0 ms are none, and so
+// are drafts and redundant experts of -1: as the command has it.
 type planned struct {
 	model, system, weights, mode, engine string
 	gpus, isl, osl, drafts, redundant    int
@@ -33,7 +33,8 @@ var ofWeights = map[string]string{
 	"int4": `"wac_bytes_list": [[0.5, 2, 2, 2]], "flops_type_list": [["bfloat16", "bfloat16", "bfloat16"]]`,
 }
 
-// asked are the two answers to the question: what clients see by plan and by run, nil where there is no plan.
+// asked are the two answers to the question: what clients see by plan and by run, nil where there
+// is no plan.
 func (q *planned) asked(t rapid.TB, dir string) (plan, run map[string]any) {
 	t.Helper()
 	ask := func(args ...string) []byte {
@@ -139,7 +140,8 @@ func TestRunPlansAsPlan(t *testing.T) {
 	})
 }
 
-// TestRunSaysWhatItLeavesOut: runs that rank what clients see say in one line what a plan would have searched besides.
+// TestRunSaysWhatItLeavesOut: runs that rank what clients see say in one line what a plan would
+// have searched besides.
 func TestRunSaysWhatItLeavesOut(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct {

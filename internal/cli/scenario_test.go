@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestScenarioIsEstimate: without an engine a scenario of one output token takes the prefill and the decode step of estimate.
+// TestScenarioIsEstimate: without an engine a scenario of one output token takes the prefill and
+// the decode step of estimate.
 func TestScenarioIsEstimate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const file = `{"model": "llama_3_8b", "engine": "none", "requests": 8, "input": 528, "output": 1, "scenarios": [{"prefill": "H200", "decode": "H200"}]}`

@@ -15,8 +15,8 @@ import (
 	"throughline/internal/test/racing"
 )
 
-// notRacing skips a test of what is read and printed: it is the same without the race detector, and commands that work side by
-// side are run under it by others.
+// notRacing skips a test of what is read and printed: it is the same without the race detector, and
+// commands that work side by side are run under it by others.
 func notRacing(t *testing.T) {
 	t.Helper()
 	long.NotRacing(t)
@@ -47,8 +47,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// refuses is the script command "refuses MESSAGE ARG...": with these arguments the program must fail with the exit code
-// of bad input, say the message first, and print no results.
+// refuses is the script command "refuses MESSAGE ARG...": with these arguments the program must
+// fail with the exit code of bad input, say the message first, and print no results.
 func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: refuses MESSAGE ARG...")
@@ -66,7 +66,8 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// packed is the script command "packed FILE [TEXT]": a compressed file of the text, or of a line of 64 MiB.
+// packed is the script command "packed FILE [TEXT]": a compressed file of the text, or of a line of
+// 64 MiB.
 func packed(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: packed FILE [TEXT]")

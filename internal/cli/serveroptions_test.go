@@ -55,8 +55,9 @@ func (c *asLaunched) csv() string {
 	return header + "\n" + cells + "\n"
 }
 
-// TestAsLaunched: a server that is told nothing runs as many requests and takes as much of the memory as its engine does by itself,
-// whichever command is asked: estimate, validate serving and what simulate sets up. With drafts SGLang runs 48 of 128 clients.
+// TestAsLaunched: a server that is told nothing runs as many requests and takes as much of the
+// memory as its engine does by itself, whichever command is asked: estimate, validate serving and
+// what simulate sets up. With drafts SGLang runs 48 of 128 clients.
 func TestAsLaunched(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("one command after another, which other tests run under the race detector")
@@ -102,7 +103,8 @@ func (c *asLaunched) check(t *testing.T) {
 	}
 }
 
-// setUp compares what simulate sets up with the deployment that estimate predicts, and returns the requests that a rank runs.
+// setUp compares what simulate sets up with the deployment that estimate predicts, and returns the
+// requests that a rank runs.
 func (c *asLaunched) setUp(t *testing.T) int {
 	t.Helper()
 	cmd := &cobra.Command{Use: "simulate"}

@@ -62,7 +62,8 @@ func every(cmd *cobra.Command) []*cobra.Command {
 	return out
 }
 
-// No command has a flag that stands in neither table, but for the version, and the scripts of completion, which cobra writes.
+// No command has a flag that stands in neither table, but for the version, and the scripts of
+// completion, which cobra writes.
 func TestNoOtherFlags(t *testing.T) {
 	seen := 0
 	for _, cmd := range every(newRoot(Streams{})) {
@@ -239,7 +240,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestCompletionInBash: the script works in a bash that has nothing else, and hands over words that = and : would divide.
+// TestCompletionInBash: the script works in a bash that has nothing else, and hands over words that
+// = and : would divide.
 func TestCompletionInBash(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

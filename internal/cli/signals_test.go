@@ -16,8 +16,8 @@ import (
 	"throughline/internal/test/racing"
 )
 
-// TestSignals: every command ends within a tenth of a second of a signal, whether it computes or waits, and leaves no
-// file.
+// TestSignals: every command ends within a tenth of a second of a signal, whether it computes or
+// waits, and leaves no file.
 func TestSignals(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("how long a command takes to end is not for the race detector to say")
@@ -72,7 +72,8 @@ func idle(t *testing.T) time.Duration {
 	return time.Since(start)
 }
 
-// interrupted runs a command in a folder of its own, sends it a signal, and returns how long it took to end.
+// interrupted runs a command in a folder of its own, sends it a signal, and returns how long it
+// took to end.
 func interrupted(t *testing.T, s syscall.Signal, code int, args []string) time.Duration {
 	t.Helper()
 	cmd := exec.Command("throughline", args...)

@@ -70,8 +70,8 @@ func TestSimulateBlock(t *testing.T) {
 	}
 }
 
-// TestSimulateJSON: the keys of sglang's result file are there, and say what the block says. Names of sglang.bench_serving
-// stand for ours.
+// TestSimulateJSON: the keys of sglang's result file are there, and say what the block says. Names
+// of sglang.bench_serving stand for ours.
 func TestSimulateJSON(t *testing.T) {
 	var ours, theirs map[string]any
 	if err := json.Unmarshal([]byte(call(t, append(smallRun, "--json")...)), &ours); err != nil {
@@ -126,7 +126,8 @@ func TestSimulateFiles(t *testing.T) {
 	}
 }
 
-// TestSimulateParquet: files whose names end in .parquet are such, with the columns and rows of the CSV.
+// TestSimulateParquet: files whose names end in .parquet are such, with the columns and rows of the
+// CSV.
 func TestSimulateParquet(t *testing.T) {
 	dir := t.TempDir()
 	var csv, packed []string
@@ -175,8 +176,9 @@ func TestSimulateParquet(t *testing.T) {
 	}
 }
 
-// TestSimulateRecordedLengths: lengths of a trace are taken one after another, from the start again at its end; it need not
-// say when its requests came. Seven requests of 100+10, 300+30 and 50+5 tokens are two rounds and one more.
+// TestSimulateRecordedLengths: lengths of a trace are taken one after another, from the start again
+// at its end; it need not say when its requests came. Seven requests of 100+10, 300+30 and 50+5
+// tokens are two rounds and one more.
 func TestSimulateRecordedLengths(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lengths.csv")
 	if err := os.WriteFile(name, []byte("isl,osl\n100,10\n300,30\n50,5\n"), 0o666); err != nil {
@@ -262,7 +264,8 @@ func TestSimulateRefuses(t *testing.T) {
 	}
 }
 
-// TestSimulateStepTimes: a table of steps in place of the estimate: every request takes 1 s, one at a time.
+// TestSimulateStepTimes: a table of steps in place of the estimate: every request takes 1 s, one at
+// a time.
 func TestSimulateStepTimes(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "steps.csv")
 	if err := os.WriteFile(name, []byte("prefill_tokens,prefill_seqs,wall_ms\n1,1,1000\n"), 0o666); err != nil {
@@ -277,7 +280,8 @@ func TestSimulateStepTimes(t *testing.T) {
 	}
 }
 
-// TestWorkedExample: the steps that docs/serving.md works out by hand are those of the command that it shows.
+// TestWorkedExample: the steps that docs/serving.md works out by hand are those of the command that
+// it shows.
 func TestWorkedExample(t *testing.T) {
 	page, err := os.ReadFile("../../docs/serving.md")
 	if err != nil {
@@ -299,8 +303,9 @@ func TestWorkedExample(t *testing.T) {
 	}
 }
 
-// TestNoRoom: where not one request fits, estimate has the bare steps and says so, and nothing is simulated; with the share that they
-// name there is room for one, on two GPUs whose weights leave few GiB.
+// TestNoRoom: where not one request fits, estimate has the bare steps and says so, and nothing is
+// simulated; with the share that they name there is room for one, on two GPUs whose weights leave
+// few GiB.
 func TestNoRoom(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "smaller.json")
 	src, _ := hardware.Catalogue.Find("H100_SXM")

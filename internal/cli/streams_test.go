@@ -33,7 +33,8 @@ func TestCleaner(t *testing.T) {
 	}
 }
 
-// TestLostOutput: a failure that a command does not look at is remembered, and nothing is written behind a gap.
+// TestLostOutput: a failure that a command does not look at is remembered, and nothing is written
+// behind a gap.
 func TestLostOutput(t *testing.T) {
 	var out bytes.Buffer
 	s, sink, _ := guarded(Streams{Out: &limitedWriter{w: &out, left: 5}, Err: &out})
@@ -66,7 +67,8 @@ func (l *limitedWriter) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// TestInterruptedWhileWaiting: a command that waits for input ends with its context, and says nothing afterwards.
+// TestInterruptedWhileWaiting: a command that waits for input ends with its context, and says
+// nothing afterwards.
 func TestInterruptedWhileWaiting(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	waiting, release := make(chan bool), make(chan bool)
@@ -89,7 +91,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestInterruptedWhileNoOneReads: who has stopped reading the output, or the messages, does not hold up the end.
+// TestInterruptedWhileNoOneReads: who has stopped reading the output, or the messages, does not
+// hold up the end.
 func TestInterruptedWhileNoOneReads(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	_, out := io.Pipe()
@@ -112,7 +115,8 @@ func TestInterruptedWhileNoOneReads(t *testing.T) {
 	}
 }
 
-// TestPainted: answers are bold and marks have colours where a terminal shows them, and NO_COLOR is obeyed.
+// TestPainted: answers are bold and marks have colours where a terminal shows them, and NO_COLOR is
+// obeyed.
 func TestPainted(t *testing.T) {
 	for env, want := range map[string]bool{"TERM=xterm": true, "TERM=dumb": false, "": false, "TERM=xterm NO_COLOR=1": false} {
 		if got := paints(func(name string) string {

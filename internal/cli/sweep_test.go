@@ -50,7 +50,8 @@ func TestSweepKilled(t *testing.T) {
 					twice += n
 				}
 			}
-			// It is six in a thousand in the mean, and thirteen at most, where six other programs run.
+			// It is six in a thousand in the mean, and thirteen at most, where six other programs
+			// run.
 			if twice > 600*2/100 {
 				t.Errorf("%d of 600 parts were answered twice", twice)
 			}
@@ -120,8 +121,8 @@ func killedWorkers(t *testing.T, file, place string) (killed int, notes string) 
 	}
 }
 
-// TestSweepDiskFull: where no file can grow over 8 KiB, a scan ends with exit code 3; what it began is
-// continued when there is room, and no part is half-written.
+// TestSweepDiskFull: where no file can grow over 8 KiB, a scan ends with exit code 3; what it began
+// is continued when there is room, and no part is half-written.
 func TestSweepDiskFull(t *testing.T) {
 	notRacing(t)
 	dir := t.TempDir()

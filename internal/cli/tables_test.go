@@ -13,7 +13,8 @@ import (
 	"throughline/internal/chart"
 )
 
-// tablePicture is a table of the documentation, the columns of it that are drawn, and the picture below it.
+// tablePicture is a table of the documentation, the columns of it that are drawn, and the picture
+// below it.
 var tablePicture = regexp.MustCompile(`((?:\|[^\n]*\n)+)\n<!-- drawn from the table above: ([^\n]*) -o (\S+) -->\n!\[([^\]]+)\]\(([^)]+)\)`)
 
 // cellsOf are the cells of a row of a Markdown table.
@@ -34,7 +35,8 @@ func cellNumber(cell string) (float64, bool) {
 	return v, err == nil
 }
 
-// drawTable draws columns of a Markdown table as bars, a band for each row, which its first column names.
+// drawTable draws columns of a Markdown table as bars, a band for each row, which its first column
+// names.
 func drawTable(t *testing.T, table string, columns []string, title string) []byte {
 	t.Helper()
 	rows := strings.Split(strings.TrimSpace(table), "\n")
@@ -137,7 +139,8 @@ func quote(t *testing.T, name, page string, columns, keys []string, table string
 // fourDigits end a number that gets a comma.
 var fourDigits = regexp.MustCompile(`(\d)(\d{3})$`)
 
-// rowOf is a row of the first table with all columns: that with a cell, or beginning with cells, of a key.
+// rowOf is a row of the first table with all columns: that with a cell, or beginning with cells, of
+// a key.
 func rowOf(page string, columns []string, key string) (header, row []string) {
 	key, which, numbered := strings.Cut(key, "#")
 	nth := 1
@@ -170,8 +173,8 @@ var (
 // mostWords of a summary that is read at once.
 const mostWords = 4000
 
-// TestSummaryQuotes: every percentage of docs/validation.md, and every number in its tables, stands in a page that its section
-// links to; and each of its tables is drawn.
+// TestSummaryQuotes: every percentage of docs/validation.md, and every number in its tables, stands
+// in a page that its section links to; and each of its tables is drawn.
 func TestSummaryQuotes(t *testing.T) {
 	quoted := 0
 	summary := string(readFile(t, "../../docs/validation.md"))

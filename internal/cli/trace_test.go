@@ -19,7 +19,8 @@ type traced struct {
 	Args          map[string]any
 }
 
-// readTrace checks a file against the trace event format, and that the spans of every thread lie beside or within each other.
+// readTrace checks a file against the trace event format, and that the spans of every thread lie
+// beside or within each other.
 func readTrace(t *testing.T, name string) []traced {
 	t.Helper()
 	var file struct {
@@ -137,7 +138,8 @@ func checkMemory(t *testing.T, flags string, events []traced) {
 	}
 }
 
-// TestTraceOfSteps: the timeline of a step is as long as the step; lanes, stages and micro-batches have their places.
+// TestTraceOfSteps: the timeline of a step is as long as the step; lanes, stages and micro-batches
+// have their places.
 func TestTraceOfSteps(t *testing.T) {
 	notRacing(t)
 	t.Chdir(t.TempDir())
@@ -186,7 +188,8 @@ func TestTraceOfSteps(t *testing.T) {
 	}
 }
 
-// TestTraceOfSimulation: all requests and steps of a run are in its trace, and the KV cache beside them.
+// TestTraceOfSimulation: all requests and steps of a run are in its trace, and the KV cache beside
+// them.
 func TestTraceOfSimulation(t *testing.T) {
 	t.Chdir(t.TempDir())
 	call(t, "simulate", "--model", "Llama-3.1-8B", "--system", "H200", "--dp", "2", "--rate", "40", "--num-prompts", "200", "--isl", "256", "--osl", "64",
@@ -220,7 +223,8 @@ func TestTraceOfSimulation(t *testing.T) {
 	}
 }
 
-// TestTraceCountsWatts: the mean of the watts in a trace is that of the answer, also while a server waits.
+// TestTraceCountsWatts: the mean of the watts in a trace is that of the answer, also while a server
+// waits.
 func TestTraceCountsWatts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, flags := range []string{"--rate 3 --dp 2", "--rate 40", "--rate 8 --tp 2 --pp 2"} {
@@ -257,8 +261,8 @@ func TestTraceCountsWatts(t *testing.T) {
 	}
 }
 
-// TestStepsAddUp: the operators of a step in a table, in a trace and in JSON, its shares and the memory add up to what is printed;
-// estimate and explain write the same table.
+// TestStepsAddUp: the operators of a step in a table, in a trace and in JSON, its shares and the
+// memory add up to what is printed; estimate and explain write the same table.
 func TestStepsAddUp(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, flags := range []string{
@@ -318,7 +322,8 @@ func sumTrace(events []traced) map[string]float64 {
 	return sums
 }
 
-// sumExplained is the ms of each phase by its operators, whose memory must be no less than nothing and fill the processor.
+// sumExplained is the ms of each phase by its operators, whose memory must be no less than nothing
+// and fill the processor.
 func sumExplained(t *testing.T, printed string) map[string]float64 {
 	t.Helper()
 	var answer struct {

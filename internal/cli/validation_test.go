@@ -16,8 +16,8 @@ import (
 
 var generated = regexp.MustCompile("(?s)<!-- run: ([^\n]*) -->\n.*?<!-- end -->\n")
 
-// longTables are those whose measurements take most of a minute to simulate or fit; they are compared at full length, and written anew with
-// all others.
+// longTables are those whose measurements take most of a minute to simulate or fit; they are
+// compared at full length, and written anew with all others.
 var longTables = []string{"silicon/labelled.csv"}
 
 // evidence is a page that shows what the program says of measurements.
@@ -30,8 +30,8 @@ type evidence struct {
 // fewestTables is how many tables the pages had when they became several.
 const fewestTables = 18
 
-// docs/validation shows what the program says of measurements. Where the public ones are not beside the project, their
-// tables stay as they are.
+// docs/validation shows what the program says of measurements. Where the public ones are not beside
+// the project, their tables stay as they are.
 func TestValidation(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("fits take minutes under the race detector")
@@ -83,7 +83,8 @@ func TestValidation(t *testing.T) {
 	}
 }
 
-// evidencePages reads docs/validation.md and the pages under docs/validation, and counts their tables.
+// evidencePages reads docs/validation.md and the pages under docs/validation, and counts their
+// tables.
 func evidencePages(t *testing.T) (pages []evidence, tables int) {
 	t.Helper()
 	names, err := filepath.Glob("docs/validation/*.md")
@@ -99,7 +100,8 @@ func evidencePages(t *testing.T) (pages []evidence, tables int) {
 	return pages, tables
 }
 
-// compare fails unless the page shows what the commands printed; with -update it writes the page first.
+// compare fails unless the page shows what the commands printed; with -update it writes the page
+// first.
 func (e *evidence) compare(t *testing.T) {
 	t.Helper()
 	next := 0

@@ -44,8 +44,8 @@ func (h *heard) await(t *testing.T, text string) (before string) {
 
 var answered = regexp.MustCompile(`answered in (\S+);`)
 
-// TestWatch: whoever edits a file sees the new answer within a tenth of a second beyond the time of the answer; a broken file
-// is told of and ends nothing; Ctrl-C ends it well.
+// TestWatch: whoever edits a file sees the new answer within a tenth of a second beyond the time of
+// the answer; a broken file is told of and ends nothing; Ctrl-C ends it well.
 func TestWatch(t *testing.T) {
 	t.Chdir(t.TempDir())
 	chip := call(t, "systems", "show", "H200", "--json")

@@ -41,8 +41,8 @@ func someValue(s *question.Setting) string {
 	return strconv.FormatFloat(max(s.Low, min(s.High, 0.5)), 'g', -1, 64)
 }
 
-// TestPageIsTheCommandLine: every setting, given by flag and as a parameter, has the same answer, byte for byte, or is refused
-// by both.
+// TestPageIsTheCommandLine: every setting, given by flag and as a parameter, has the same answer,
+// byte for byte, or is refused by both.
 func TestPageIsTheCommandLine(t *testing.T) {
 	notRacing(t)
 	const key = "0123456789abcdef"

@@ -36,7 +36,8 @@ func shownAt(t *testing.T, width int, args ...string) string {
 	return out
 }
 
-// inputsOfWidths are small inputs of commands that need some, in a folder: those of the scripts, and recorded runs.
+// inputsOfWidths are small inputs of commands that need some, in a folder: those of the scripts,
+// and recorded runs.
 func inputsOfWidths(t *testing.T) func(name string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,7 +72,8 @@ func inputsOfWidths(t *testing.T) func(name string) string {
 	return at
 }
 
-// commandsOfWidths are command lines with what people ask; every command is there, and so are errors and warnings.
+// commandsOfWidths are command lines with what people ask; every command is there, and so are
+// errors and warnings.
 func commandsOfWidths(t *testing.T) [][]string {
 	at := inputsOfWidths(t)
 	dir := t.TempDir()
@@ -133,8 +135,8 @@ func commandsOfWidths(t *testing.T) [][]string {
 	return out
 }
 
-// tooLong are the lines that are longer than the terminal is wide though they could be broken. Commands are to be pasted,
-// and stand as they are: those of a launch, and examples.
+// tooLong are the lines that are longer than the terminal is wide though they could be broken.
+// Commands are to be pasted, and stand as they are: those of a launch, and examples.
 func tooLong(text string, width int) (out []string) {
 	launch := false
 	for line := range strings.Lines(text) {
@@ -157,11 +159,12 @@ func unbreakable(line string, width int) bool {
 
 func displayed(line string) int { return text.StringWidthWithoutEscSequences(line) }
 
-// exponent is a number that people should not have to decode. Sources and notes of files are as their authors wrote them.
+// exponent is a number that people should not have to decode. Sources and notes of files are as
+// their authors wrote them.
 var exponent = regexp.MustCompile(`[0-9]e\+[0-9]`)
 
-// missing tells of columns that must be shown on any terminal: the latencies and the throughput per card, and what was paid
-// attention to.
+// missing tells of columns that must be shown on any terminal: the latencies and the throughput per
+// card, and what was paid attention to.
 func missing(t *testing.T, args []string, width int, out string) {
 	t.Helper()
 	columns := map[string][]string{"plan": {"plan", "TTFT", "TPOT", "tokens/s/GPU"}, "run": {"plan", "latency", "per GPU"}}[args[0]]
@@ -179,7 +182,8 @@ func missing(t *testing.T, args []string, width int, out string) {
 	}
 }
 
-// On terminals of 80 and 120 columns no command prints a longer line. What a pipe gets is wide, and so is --wide.
+// On terminals of 80 and 120 columns no command prints a longer line. What a pipe gets is wide, and
+// so is --wide.
 func TestOutputFits(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("what is printed is the same without the race detector")

@@ -12,7 +12,8 @@ import (
 // otherNames are words for things that have another name here: docs/words.md.
 var otherNames = regexp.MustCompile(`\b(per card|cards? of|cube|processors?|npus?|accelerators?|[a-z]+_microbatchsize|SLOs?|iterations?)\b| -\d+(\.\d+)?%`)
 
-// TestOneVocabulary: what commands print has one name for one thing, and a minus sign for what is less.
+// TestOneVocabulary: what commands print has one name for one thing, and a minus sign for what is
+// less.
 func TestOneVocabulary(t *testing.T) {
 	notRacing(t)
 	page := string(readFile(t, "../../docs/words.md"))
@@ -53,14 +54,16 @@ func TestOneVocabulary(t *testing.T) {
 	}
 }
 
-// otherInProse are words for GPUs that pages and help do not use; what is between backquotes is a field.
+// otherInProse are words for GPUs that pages and help do not use; what is between backquotes is a
+// field.
 var otherInProse = regexp.MustCompile(`(?i)\b(per card|cards of|processors?|npus?|accelerators?|SLOs?)\b`)
 
 // ofHosts are the processors of hosts, which are no GPUs.
 var ofHosts = regexp.MustCompile(`processor time|ascend-npus|system and processor as JSON|host's own processor|host's processor|as many at a time as there are processors|for both processors|waits for the processors|the same processors:|minutes of one processor`)
 
-// TestOneVocabularyInProse: the pages of the docs and the help of all commands have the words of docs/words.md. The pages of the
-// file formats keep those of the reference tool, whose runtime files are about processors on cards.
+// TestOneVocabularyInProse: the pages of the docs and the help of all commands have the words of
+// docs/words.md. The pages of the file formats keep those of the reference tool, whose runtime
+// files are about processors on cards.
 func TestOneVocabularyInProse(t *testing.T) {
 	code := regexp.MustCompile("(?s)```.*?```|`[^`]*`|<!--.*?-->|\\]\\([^)]*\\)")
 	checked := 0

@@ -68,7 +68,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLines: a text ends with a message where it has more than the limits, and not with a part that is taken for all.
+// TestLines: a text ends with a message where it has more than the limits, and not with a part that
+// is taken for all.
 func TestLines(t *testing.T) {
 	few := Limits{Row: 1000, Rows: 5}
 	for name, c := range map[string]struct {
@@ -151,7 +152,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// FuzzReader: whatever comes, reading ends, with rows within the limits, and what is written again is read as it was.
+// FuzzReader: whatever comes, reading ends, with rows within the limits, and what is written again
+// is read as it was.
 func FuzzReader(f *testing.F) {
 	for _, seed := range []string{"", "a,b\n1,2\n", "\uFEFFa\r\n\"x\ny\",\"\"\"\"\n", "a\n\"open", "=1,+x,-y,@z\n'=1\n", "a\x00b,\xff\n\n\n,\n"} {
 		f.Add([]byte(seed))

@@ -138,7 +138,8 @@ func planned(t *testing.T, input, output int) (string, *advice.Advice) {
 	return file, got
 }
 
-// Rows of a plan are estimated again to the same digits; what classes take of an output token adds up to all of it.
+// Rows of a plan are estimated again to the same digits; what classes take of an output token adds
+// up to all of it.
 func TestRows(t *testing.T) {
 	file, got := planned(t, 2000, 200)
 	last := len(got.Ranked) - 1
@@ -182,8 +183,9 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// Where prompts are long and outputs short, steps that hold both take less than those of either by itself: that is told by its name,
-// and no GPU waits less than not at all. A row beside itself is the same.
+// Where prompts are long and outputs short, steps that hold both take less than those of either by
+// itself: that is told by its name, and no GPU waits less than not at all. A row beside itself is
+// the same.
 func TestStepsInCommon(t *testing.T) {
 	file, _ := planned(t, 8000, 10)
 	d, err := Of(files.Machine, file+"#1", file+"#1")
@@ -201,7 +203,8 @@ func TestStepsInCommon(t *testing.T) {
 	}
 }
 
-// TestSingleTokens: rows of answers of one token, which have no speed of their own, are compared in finite numbers.
+// TestSingleTokens: rows of answers of one token, which have no speed of their own, are compared in
+// finite numbers.
 func TestSingleTokens(t *testing.T) {
 	rows := join([]Figure{{"speed", math.Inf(1)}, {"gpus", 4.}}, []Figure{{"speed", math.NaN()}, {"gpus", 8.}})
 	if r := rows[0]; r.A != nil || r.B != nil || r.Change != nil {

@@ -39,7 +39,8 @@ func TestMerged(t *testing.T) {
 	}
 }
 
-// TestMergedProblems: problems of a patch are told where it is, and a key that it takes away is missing.
+// TestMergedProblems: problems of a patch are told where it is, and a key that it takes away is
+// missing.
 func TestMergedProblems(t *testing.T) {
 	f := document.Parse("engine.json", []byte(`{
 		"facts": {"tokens": 1, "steps": 2},

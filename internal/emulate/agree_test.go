@@ -53,9 +53,10 @@ func (m *measured) figures(r *simulate.Record) []struct {
 	}
 }
 
-// TestAgrees: clients see what simulate predicts for the same arrivals: throughput and mean TTFT and ITL within 2%, P99 within 5%.
-// These loads are ones whose figures do not hang on half a millisecond: where arrivals decide which prompts share a step, the
-// P99 of ITL that simulate itself predicts for 160 requests varies by 19%.
+// TestAgrees: clients see what simulate predicts for the same arrivals: throughput and mean TTFT
+// and ITL within 2%, P99 within 5%. These loads are ones whose figures do not hang on half a
+// millisecond: where arrivals decide which prompts share a step, the P99 of ITL that simulate
+// itself predicts for 160 requests varies by 19%.
 func TestAgrees(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("the race detector takes time of its own")

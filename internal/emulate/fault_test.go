@@ -129,7 +129,8 @@ func TestSlowStart(t *testing.T) {
 	}
 }
 
-// TestDie: streams of the replica that fails end with an error event, those of the other go on; then all requests go there.
+// TestDie: streams of the replica that fails end with an error event, those of the other go on;
+// then all requests go there.
 func TestDie(t *testing.T) {
 	c := config()
 	c.Simulation.Pools[0].Servers = 2

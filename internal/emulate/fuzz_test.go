@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzRequest: whatever a client sends is refused with a status of its own and a message, or is a request of some tokens that ends
-// within the context.
+// FuzzRequest: whatever a client sends is refused with a status of its own and a message, or is a
+// request of some tokens that ends within the context.
 func FuzzRequest(f *testing.F) {
 	for _, body := range []string{
 		`{"model":"tiny","prompt":"a","max_tokens":2.0,"stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}`,

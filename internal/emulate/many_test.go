@@ -18,8 +18,8 @@ import (
 	"throughline/internal/test/resident"
 )
 
-// asServer makes this binary a server of its own, whose memory is that of the emulator alone: servers, running and the seconds
-// of a step.
+// asServer makes this binary a server of its own, whose memory is that of the emulator alone:
+// servers, running and the seconds of a step.
 const asServer = "THROUGHLINE_TEST_EMULATE"
 
 func TestMain(m *testing.M) {
@@ -52,7 +52,8 @@ func serveAlone(words string) {
 	}
 }
 
-// TestMany: so many streams at a time take little memory, and when all are open their tokens come when the simulation says.
+// TestMany: so many streams at a time take little memory, and when all are open their tokens come
+// when the simulation says.
 func TestMany(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("the race detector takes memory and time of its own")
@@ -74,7 +75,8 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// sleepy measures how late sleeps end meanwhile; it is what the machine does to anyone. The p99 comes when done is closed.
+// sleepy measures how late sleeps end meanwhile; it is what the machine does to anyone. The p99
+// comes when done is closed.
 func sleepy(done chan struct{}) chan float64 {
 	out := make(chan float64, 1)
 	go func() {
@@ -100,8 +102,8 @@ func quantile(list []float64, p float64) float64 {
 	return list[int(p*float64(len(list)-1))]
 }
 
-// many opens streams against a server of its own, whose steps take so long. It reports the p99 of the error of ITL, and that of
-// sleeps meanwhile.
+// many opens streams against a server of its own, whose steps take so long. It reports the p99 of
+// the error of ITL, and that of sleeps meanwhile.
 func many(t *testing.T, streams int, step float64, tokens int) (off, noise float64) {
 	const running = 250
 	servers := (streams + running - 1) / running
@@ -136,7 +138,8 @@ func many(t *testing.T, streams int, step float64, tokens int) (off, noise float
 	var wg sync.WaitGroup
 	for i := range all {
 		wg.Go(func() { all[i] = ask(addr, 16, tokens) })
-		// Servers that take turns begin one after another, spread over a step; the other requests follow quickly.
+		// Servers that take turns begin one after another, spread over a step; the other requests
+		// follow quickly.
 		pause := step / float64(servers)
 		if i >= servers {
 			pause = 100e-6
@@ -174,7 +177,8 @@ func many(t *testing.T, streams int, step float64, tokens int) (off, noise float
 	return off, noise
 }
 
-// errors are how far the times between tokens from a time on are off those of the simulation, in seconds.
+// errors are how far the times between tokens from a time on are off those of the simulation, in
+// seconds.
 func (s *seen) errors(from time.Time) (out []float64) {
 	for i := 1; i < len(s.got); i++ {
 		if s.got[i-1].Before(from) {

@@ -45,7 +45,8 @@ func get(t *testing.T, addr, path string) (int, string) {
 	return r.StatusCode, string(text)
 }
 
-// TestRefusals: what is wrong is answered with OpenAI's error object: a status, a parameter and a code.
+// TestRefusals: what is wrong is answered with OpenAI's error object: a status, a parameter and a
+// code.
 func TestRefusals(t *testing.T) {
 	_, addr, _ := started(t, config())
 	for _, c := range []struct {
@@ -226,8 +227,8 @@ func TestOtherPages(t *testing.T) {
 // sampleLine is a line of the text format of Prometheus.
 var sampleLine = regexp.MustCompile(`^([a-z]+:[a-z0-9_]+)(\{[a-z_]+="[^"]*"(?:,[a-z_]+="[^"]*")*\}) ([0-9.e+-]+)$`)
 
-// TestMetrics: every line is one of the format, every family is announced once, before its samples, no sample comes twice, and
-// buckets grow.
+// TestMetrics: every line is one of the format, every family is announced once, before its samples,
+// no sample comes twice, and buckets grow.
 func TestMetrics(t *testing.T) {
 	c := config()
 	c.Simulation.Pools[0].Servers = 2
@@ -367,7 +368,8 @@ func TestClientGoes(t *testing.T) {
 	}
 }
 
-// TestShutdown: streams end with an error event, requests that wait for all with an error, and nothing hangs.
+// TestShutdown: streams end with an error event, requests that wait for all with an error, and
+// nothing hangs.
 func TestShutdown(t *testing.T) {
 	_, addr, stop := started(t, config())
 	const body = `{"model":"tiny","prompt":"a","max_tokens":900,"ignore_eos":true,"stream":%v}`
@@ -445,8 +447,8 @@ func TestPrefixes(t *testing.T) {
 	post(t, addr, "/v1/chat/completions", fmt.Sprintf(`{"model":"tiny","messages":[{"role":"user","content":%q},{"role":"assistant","content":%q},{"role":"user","content":"more"}]}`, say, answer))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	// user\n, 480 bytes, \nassistant\n and 400 bytes of the answer are 896 bytes: 14 blocks of 16 tokens; the last token is not
-	// in the cache.
+	// user\n, 480 bytes, \nassistant\n and 400 bytes of the answer are 896 bytes: 14 blocks of 16
+	// tokens; the last token is not in the cache.
 	if s := e.live.States()[0]; s.Hits != 13*16 && s.Hits != 14*16 {
 		t.Errorf("%+v", s)
 	}

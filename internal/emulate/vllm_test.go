@@ -28,8 +28,8 @@ func cached(t *testing.T, text string) int {
 	return n
 }
 
-// TestCachedTokens: answers tell how much of the prompt the simulated deployment had cached, in whole blocks of 16 tokens, and a
-// flush empties that cache.
+// TestCachedTokens: answers tell how much of the prompt the simulated deployment had cached, in
+// whole blocks of 16 tokens, and a flush empties that cache.
 func TestCachedTokens(t *testing.T) {
 	c := config()
 	c.Simulation.Pools[0].Policy.PrefixCache = true
@@ -71,7 +71,8 @@ func TestCachedTokens(t *testing.T) {
 	}
 }
 
-// TestFlushWaits: while requests run nothing is flushed, as in the engines; SGLang waits for them as long as it is told.
+// TestFlushWaits: while requests run nothing is flushed, as in the engines; SGLang waits for them
+// as long as it is told.
 func TestFlushWaits(t *testing.T) {
 	_, addr, _ := started(t, config())
 	done := make(chan int)
@@ -119,7 +120,8 @@ func TestCrossOrigin(t *testing.T) {
 	}
 }
 
-// TestStatusTypes: an error that is asked for has the type of its status, and says when to come again.
+// TestStatusTypes: an error that is asked for has the type of its status, and says when to come
+// again.
 func TestStatusTypes(t *testing.T) {
 	for status, want := range map[int]struct{ kind, code, again string }{
 		429: {"requests", "rate_limit_exceeded", "1"}, 503: {serverError, "emulated", "1"}, 500: {serverError, "emulated", ""}, 403: {badRequest, "emulated", ""},
@@ -145,7 +147,8 @@ func TestStatusTypes(t *testing.T) {
 	}
 }
 
-// TestFinishedReasons: requests whose clients go, and whose replicas fail, are counted where they ran.
+// TestFinishedReasons: requests whose clients go, and whose replicas fail, are counted where they
+// ran.
 func TestFinishedReasons(t *testing.T) {
 	c := config()
 	c.Simulation = servers(2, 64, steps{5e-3, 0})
@@ -196,7 +199,8 @@ func TestThroughput(t *testing.T) {
 	}
 }
 
-// TestHalfClosed: a client that closes its side before the answer is there gets no answer, not an empty one.
+// TestHalfClosed: a client that closes its side before the answer is there gets no answer, not an
+// empty one.
 func TestHalfClosed(t *testing.T) {
 	_, addr, _ := started(t, config())
 	for _, body := range []string{`{"prompt":"a","max_tokens":100,"ignore_eos":true}`, `{"prompt":"a","max_tokens":100,"ignore_eos":true,"stream":true}`} {
@@ -217,7 +221,8 @@ func TestHalfClosed(t *testing.T) {
 	}
 }
 
-// TestNoContext: where the model takes any number of tokens, the KV cache bounds them, and messages say so.
+// TestNoContext: where the model takes any number of tokens, the KV cache bounds them, and messages
+// say so.
 func TestNoContext(t *testing.T) {
 	c := config()
 	c.Context, c.Simulation.Pools[0].Policy.Blocks = 0, 10 // of 16 tokens
@@ -233,8 +238,8 @@ func TestNoContext(t *testing.T) {
 	}
 }
 
-// TestBodiesTogether: clients that send much and hold the last byte back do not make the server keep all of it, nor do they hold up
-// small requests.
+// TestBodiesTogether: clients that send much and hold the last byte back do not make the server
+// keep all of it, nor do they hold up small requests.
 func TestBodiesTogether(t *testing.T) {
 	_, addr, _ := started(t, config())
 	large := []byte(strings.Repeat("a", 15<<20))

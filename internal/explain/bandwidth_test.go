@@ -10,8 +10,9 @@ import (
 	"throughline/workload"
 )
 
-// The kernel of an activation that multiplies by the gate reads two inputs and writes one output: of llama-3-8B 14336 elements of
-// 2 bytes each for every token and layer, whatever the two operators move on their own.
+// The kernel of an activation that multiplies by the gate reads two inputs and writes one output:
+// of llama-3-8B 14336 elements of 2 bytes each for every token and layer, whatever the two
+// operators move on their own.
 func TestActivationMoves(t *testing.T) {
 	x := explained(t, estimated(t, op.Decode, func(p *question.Question) {
 		p.System, p.Batch, p.Assume = "L40S", 100_000, "physical"
@@ -27,8 +28,8 @@ func TestActivationMoves(t *testing.T) {
 	t.Error("no activation")
 }
 
-// TestWithinPeaks: no operator does more than the peak of its unit or the bandwidth of the memory, on any built-in system, for
-// steps from one token to more than fit.
+// TestWithinPeaks: no operator does more than the peak of its unit or the bandwidth of the memory,
+// on any built-in system, for steps from one token to more than fit.
 func TestWithinPeaks(t *testing.T) {
 	for _, system := range hardware.Catalogue.Names() {
 		for _, c := range []struct {

@@ -24,7 +24,8 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// plainH200 is a file of the H200 without calibrated kernels: a roofline, which can be computed by hand.
+// plainH200 is a file of the H200 without calibrated kernels: a roofline, which can be computed by
+// hand.
 func plainH200(t *testing.T) string {
 	t.Helper()
 	src, _ := hardware.Catalogue.Find("H200")
@@ -140,8 +141,8 @@ func TestOperatorsAddUp(t *testing.T) {
 	}
 }
 
-// The down projection of Llama 3 8B: 32 tokens by 14336 × 4096 weights of 2 bytes, in each of 32 layers, at 0.8 of 4.8e12
-// bytes per second.
+// The down projection of Llama 3 8B: 32 tokens by 14336 × 4096 weights of 2 bytes, in each of 32
+// layers, at 0.8 of 4.8e12 bytes per second.
 func TestOperatorByHand(t *testing.T) {
 	x := explained(t, estimated(t, op.Decode, func(p *question.Question) { p.Batch = 32 }), workload.Limits{})
 	for _, o := range x.Operators {
@@ -215,7 +216,8 @@ func effectOf(t *testing.T, x *Explanation, name string) Effect {
 	return Effect{}
 }
 
-// Where all time is memory traffic, a tenth more bandwidth takes an eleventh of it off; where a part is, of that part.
+// Where all time is memory traffic, a tenth more bandwidth takes an eleventh of it off; where a
+// part is, of that part.
 func TestSensitivityToBandwidth(t *testing.T) {
 	x := explained(t, onMemory(t, nil), workload.Limits{})
 	e := effectOf(t, x, "mem1.GBps")
@@ -245,7 +247,8 @@ func TestSensitivityToBandwidth(t *testing.T) {
 	}
 }
 
-// A tenth more memory: 0.9 of 14.04 GiB more for sequences of 2048 tokens of 128 KiB, and their working space.
+// A tenth more memory: 0.9 of 14.04 GiB more for sequences of 2048 tokens of 128 KiB, and their
+// working space.
 func TestSensitivityToCapacity(t *testing.T) {
 	r := estimated(t, op.Decode, nil)
 	e := effectOf(t, explained(t, r, workload.Limits{}), "mem1.GiB")
@@ -263,8 +266,9 @@ func TestSensitivityToCapacity(t *testing.T) {
 	}
 }
 
-// With i = 14336 inputs and o = 4096 outputs, the down projection turns compute-bound where 2·b·i·o operations at 989e12 per
-// second take as long as 2·(i·o + b·(i + o)) bytes at 4.8e12: at b = i·o / (i·o · 4.8/989 − (i + o)).
+// With i = 14336 inputs and o = 4096 outputs, the down projection turns compute-bound where 2·b·i·o
+// operations at 989e12 per second take as long as 2·(i·o + b·(i + o)) bytes at 4.8e12: at b = i·o /
+// (i·o · 4.8/989 − (i + o)).
 func TestTurnByHand(t *testing.T) {
 	tpot := 10.0
 	// What clients of an engine that takes no time see, by batch.
@@ -478,8 +482,8 @@ func TestGoals(t *testing.T) {
 	}
 }
 
-// TestSeekMemory: of a processor of C GiB of which 2.5 are gone, SGLang gives weights W and the cache of one request K what it is told:
-// C = (W + K) / 0.9 + 2.5. With less nobody is served.
+// TestSeekMemory: of a processor of C GiB of which 2.5 are gone, SGLang gives weights W and the
+// cache of one request K what it is told: C = (W + K) / 0.9 + 2.5. With less nobody is served.
 func TestSeekMemory(t *testing.T) {
 	q := question.Default()
 	q.In = files.Machine

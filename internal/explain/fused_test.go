@@ -9,8 +9,9 @@ import (
 	"throughline/workload"
 )
 
-// The experts of DeepSeek-V3 on an H200 run in one kernel, whose time is that of their first product: its share of the
-// peak and of the bandwidth counts gate, up and down. The attention of a decode step likewise counts scores and values.
+// The experts of DeepSeek-V3 on an H200 run in one kernel, whose time is that of their first
+// product: its share of the peak and of the bandwidth counts gate, up and down. The attention of a
+// decode step likewise counts scores and values.
 func TestFusedPartnersCount(t *testing.T) {
 	for _, c := range []struct {
 		phase         op.Phase

@@ -7,8 +7,9 @@ import (
 	"throughline/internal/question"
 )
 
-// TestOnce: what is explained is the step that was estimated. It is not evaluated again: of its kind there is one evaluation for each
-// number of the hardware that is changed, and none at the batch that it has.
+// TestOnce: what is explained is the step that was estimated. It is not evaluated again: of its
+// kind there is one evaluation for each number of the hardware that is changed, and none at the
+// batch that it has.
 func TestOnce(t *testing.T) {
 	for _, phase := range []string{"", "decode", "prefill", "both"} {
 		words := map[string]string{"model": "Llama-3.1-8B", "system": "H200", "batch": "8"}

@@ -27,8 +27,9 @@ func answered(t *testing.T) *point.Answer {
 	return a
 }
 
-// TestExplain: a measurement that is the prediction with 5 ms more of the host in every step is explained by that; decode kernels
-// would have to take as much longer, and prompts alone contradict the TTFT.
+// TestExplain: a measurement that is the prediction with 5 ms more of the host in every step is
+// explained by that; decode kernels would have to take as much longer, and prompts alone contradict
+// the TTFT.
 func TestExplain(t *testing.T) {
 	a := answered(t)
 	d := a.Deployment
@@ -65,7 +66,8 @@ func TestExplain(t *testing.T) {
 	if o := cause("overlap"); o.Able || !strings.HasPrefix(o.Needs, "cannot") {
 		t.Errorf("overlap of a model without exchange: %+v", o)
 	}
-	// Of the decode kernels, 5 ms of a step: a class that takes a share s of it must be 1 + 5 ms / (s · step) times as long.
+	// Of the decode kernels, 5 ms of a step: a class that takes a share s of it must be 1 + 5 ms /
+	// (s · step) times as long.
 	k := cause("decode kernels")
 	var factors float64
 	for _, p := range k.Parts {

@@ -19,7 +19,8 @@ const (
 	asked = 20
 )
 
-// TestKept: the answers that the program comes with are its own. -update asks all of them anew; read why they moved, first.
+// TestKept: the answers that the program comes with are its own. -update asks all of them anew;
+// read why they moved, first.
 func TestKept(t *testing.T) {
 	if golden.Updating() {
 		s := Set{Version: version.Number}
@@ -69,7 +70,8 @@ func TestKept(t *testing.T) {
 // example is an answer that is cheap to ask.
 var example = map[string]string{"model": "Llama-3.1-8B", "system": "H200", "batch": "8", "engine": "vllm"}
 
-// TestWhy: a number that moved is put down to the file that is another, else to the first formulas on its way.
+// TestWhy: a number that moved is put down to the file that is another, else to the first formulas
+// on its way.
 func TestWhy(t *testing.T) {
 	compare := func(change func(*Answer, Facts)) string {
 		t.Helper()

@@ -11,8 +11,8 @@ import (
 	"throughline/internal/test/racing"
 )
 
-// FuzzRuntime reads files that may be anything, without access to other files than the built-in ones: there are
-// problems with a place in the file, or runs whose searches can start.
+// FuzzRuntime reads files that may be anything, without access to other files than the built-in
+// ones: there are problems with a place in the file, or runs whose searches can start.
 func FuzzRuntime(f *testing.F) {
 	if racing.Enabled {
 		f.Skip("nothing runs beside")

@@ -9,8 +9,8 @@ import (
 	"throughline/internal/jobfile"
 )
 
-// TestHandover: the cache goes to the decode system, between pools that lie side by side. Where they are searched, they
-// may take all processors; given ones leave spare processors outside.
+// TestHandover: the cache goes to the decode system, between pools that lie side by side. Where
+// they are searched, they may take all processors; given ones leave spare processors outside.
 func TestHandover(t *testing.T) {
 	const file = `{%q: {
 		"model_list": ["llama_3_8b"], "sequence_length_list": [[128, 64]], "num_procs_list": [16], %s

@@ -32,7 +32,8 @@ func of(v any) string {
 	return string(h.Sum(nil))
 }
 
-// Runs that differ have different hashes, equal ones the same; a digest that is remembered is that of the thing itself.
+// Runs that differ have different hashes, equal ones the same; a digest that is remembered is that
+// of the thing itself.
 func TestHash(t *testing.T) {
 	job, r := oneRun(t)
 	again, same := oneRun(t)

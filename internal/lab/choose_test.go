@@ -11,7 +11,8 @@ import (
 // handoverAt is the place of what pools take between servers.
 var handoverAt = slices.IndexFunc(constants[:], func(c constant) bool { return c.name == "handover_seconds" })
 
-// madeGroup is a group of runs whose TTFT is 100 ms and what its pools take between servers, measured with so much of that.
+// madeGroup is a group of runs whose TTFT is 100 ms and what its pools take between servers,
+// measured with so much of that.
 func madeGroup(engine string, runs int, handover float64) *grouped {
 	g := &grouped{engine: engine, known: map[tabled][]float64{}}
 	for range runs {
@@ -22,8 +23,9 @@ func madeGroup(engine string, runs int, handover float64) *grouped {
 	return g
 }
 
-// TestChoose: an engine whose groups agree with each other, and not with the others, keeps a number of its own; one that has a
-// single group, which nobody bears out, gets nearly that of the others; one without runs has that of all.
+// TestChoose: an engine whose groups agree with each other, and not with the others, keeps a number
+// of its own; one that has a single group, which nobody bears out, gets nearly that of the others;
+// one without runs has that of all.
 func TestChoose(t *testing.T) {
 	at := func(l level) float64 { return constants[handoverAt].at(l) }
 	near, far := at(outermost), at(outermost+6) // 100 and 400 ms
@@ -43,14 +45,16 @@ func TestChoose(t *testing.T) {
 			}
 		}
 	}
-	// Three engines with one group each tell nothing of each other's: what is chosen lies between their own and that of all.
+	// Three engines with one group each tell nothing of each other's: what is chosen lies between
+	// their own and that of all.
 	got := choose([]*grouped{madeGroup("a", 5, near), madeGroup("b", 5, near), madeGroup("c", 5, far)})
 	if c := at(got["c"][handoverAt]); c > far || c < near {
 		t.Errorf("between %v and %v: %v", near, far, c)
 	}
 }
 
-// TestStallsDecideNothing: of 5 runs two that took seconds longer do not move what the other three say.
+// TestStallsDecideNothing: of 5 runs two that took seconds longer do not move what the other three
+// say.
 func TestStallsDecideNothing(t *testing.T) {
 	g := madeGroup("a", 5, constants[handoverAt].at(outermost+3))
 	for _, s := range g.figures[len(blocks)-1][:2] {
@@ -61,8 +65,8 @@ func TestStallsDecideNothing(t *testing.T) {
 	}
 }
 
-// TestSurface: between two samples a figure is a straight line in the constant, and constants add up: of 10 s with 1 s for a
-// constant at its start and 3 for another, twice of both is 14 s.
+// TestSurface: between two samples a figure is a straight line in the constant, and constants add
+// up: of 10 s with 1 s for a constant at its start and 3 for another, twice of both is 14 s.
 func TestSurface(t *testing.T) {
 	s := &surface{start: 10}
 	for c, each := range map[int]float64{0: 1, 2: 3} {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestDoubts: each doubt is of rows of the table that it was found in, by the names that the table has.
+// TestDoubts: each doubt is of rows of the table that it was found in, by the names that the table
+// has.
 func TestDoubts(t *testing.T) {
 	const name = "../../../shared/measurements/silicon/serving.csv"
 	if _, err := os.Stat(name); err != nil {

@@ -7,8 +7,8 @@ import (
 	"throughline/internal/validate"
 )
 
-// TestLabelledDrafts: over the labelled runs that were made with and without drafts, the gain of a pair is predicted within 15%, in the
-// median over the pairs.
+// TestLabelledDrafts: over the labelled runs that were made with and without drafts, the gain of a
+// pair is predicted within 15%, in the median over the pairs.
 func TestLabelledDrafts(t *testing.T) {
 	gains := labelledReport(t).DraftGains()
 	measured, predicted := validate.MedianGain(gains)

@@ -13,7 +13,8 @@ import (
 
 const madeHeader = "source,model,system,engine,version,tp,isl,osl,concurrency,ttft_ms,tpot_ms\n"
 
-// madeTable is two models behind an engine, as it would be with these seconds of its host per step; the second one's are others.
+// madeTable is two models behind an engine, as it would be with these seconds of its host per step;
+// the second one's are others.
 func madeTable(t *testing.T, one, other float64) *Table {
 	t.Helper()
 	text := madeHeader
@@ -32,8 +33,9 @@ func madeTable(t *testing.T, one, other float64) *Table {
 	return tableOf(t, strings.NewReader(text))
 }
 
-// TestHeldOut: of two models whose hosts take 0.5 and 8 ms a step, each is predicted with what the other one chooses, and so one
-// is too slow and the other too fast; all runs together choose neither for one of them.
+// TestHeldOut: of two models whose hosts take 0.5 and 8 ms a step, each is predicted with what the
+// other one chooses, and so one is too slow and the other too fast; all runs together choose
+// neither for one of them.
 func TestHeldOut(t *testing.T) {
 	table := madeTable(t, constants[0].start, constants[0].at(levels-1))
 	h, err := HeldOut(t.Context(), &Partings[0], table)
@@ -78,8 +80,8 @@ func TestPartings(t *testing.T) {
 	}
 }
 
-// TestKept: the mean and the median of errors, 0, 10 and 50% of runs of InferenceX on one server: 20% and 10%. One that has no mean
-// of TTFT is judged by its median, a doubtful one not at all.
+// TestKept: the mean and the median of errors, 0, 10 and 50% of runs of InferenceX on one server:
+// 20% and 10%. One that has no mean of TTFT is judged by its median, a doubtful one not at all.
 func TestKept(t *testing.T) {
 	h := &Held{by: &Partings[0]}
 	for i, off := range []float64{0, 0.1, 0.5, 9} {

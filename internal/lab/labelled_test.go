@@ -11,8 +11,8 @@ import (
 	"throughline/internal/validate"
 )
 
-// labelledTable is a table in other words: names of columns, systems and models with notes, layouts by ranks, drafts, lengths
-// and prompts as people write them.
+// labelledTable is a table in other words: names of columns, systems and models with notes, layouts
+// by ranks, drafts, lengths and prompts as people write them.
 const labelledTable = `id,source,model,system,num_gpus,framework,precision,isl,osl,length_spread,arrival,num_prompts,concurrency,request_rate,tp,dp,dp_attention,ep,disagg,prefill_workers,prefill_tp,prefill_ep,prefill_dp_attention,prefill_gpus,decode_workers,decode_tp,decode_ep,decode_dp_attention,decode_gpus,spec,spec_tokens,other_settings,ttft_mean_ms,ttft_p50,tpot_mean_ms,tpot_p50,measured_output_len_mean,flags
 plain,InferenceX,deepseek-ai/DeepSeek-R1-0528,mi355x,8,sglang,fp8,1024,1024,"random, range ratio 0.8",closed loop,10 x conc,16,inf,8,,False,1,False,,,,,,,,,,,none,,,150,,11,,,
 drafts,InferenceX,deepseek-ai/DeepSeek-R1-0528,b200,8,sglang,fp4,1024,1024,"random, range ratio 0.8",closed loop,10 x conc,16,inf,8,,True,8,False,,,,,,,,,,,mtp,3,,150,,9,,,
@@ -84,8 +84,8 @@ func labelledReport(t *testing.T) *validate.Report {
 	return r
 }
 
-// TestLabelled: of the rows of the public table nine in ten are answered, the others have a reason, and no prediction is no
-// number.
+// TestLabelled: of the rows of the public table nine in ten are answered, the others have a reason,
+// and no prediction is no number.
 func TestLabelled(t *testing.T) {
 	r := labelledReport(t)
 	for i := range r.Rows {

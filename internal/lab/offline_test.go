@@ -13,8 +13,9 @@ import (
 	"throughline/internal/validate"
 )
 
-// TestOfflineThroughput: runs without times of tokens are told by output tokens per second and GPU. Dense models of MLPerf, tuned and
-// full, are within 12% in the median, and those of Argonne on A100, with the engines of 2024, within 20%. Nothing was fitted to either.
+// TestOfflineThroughput: runs without times of tokens are told by output tokens per second and GPU.
+// Dense models of MLPerf, tuned and full, are within 12% in the median, and those of Argonne on
+// A100, with the engines of 2024, within 20%. Nothing was fitted to either.
 func TestOfflineThroughput(t *testing.T) {
 	long.NotRacing(t)
 	if racing.Enabled {

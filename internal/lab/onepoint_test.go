@@ -43,8 +43,8 @@ func madeRuns(t *testing.T, on string, fit deploy.Fit, runs ...[3]int) string {
 	return table
 }
 
-// TestOnePoint: deployments whose steps take longer than predicted, each by its own factor, are predicted better from one run
-// of each than from none.
+// TestOnePoint: deployments whose steps take longer than predicted, each by its own factor, are
+// predicted better from one run of each than from none.
 func TestOnePoint(t *testing.T) {
 	long.NotRacing(t)
 	table := fitHeader
@@ -69,7 +69,8 @@ func TestOnePoint(t *testing.T) {
 	}
 }
 
-// TestOnePointOfPublicRuns: what one run tells of the others of its deployment, over the public runs.
+// TestOnePointOfPublicRuns: what one run tells of the others of its deployment, over the public
+// runs.
 func TestOnePointOfPublicRuns(t *testing.T) {
 	if !long.Mode() {
 		t.Skip("takes minutes; docs/validation/one_run.md has the table, and its test")
@@ -95,8 +96,8 @@ func TestOnePointOfPublicRuns(t *testing.T) {
 	}
 }
 
-// anomalous rows of the table of serving runs: by what its notes name, of runs that something else than the engine and
-// the processors decided. "ttft": only that figure.
+// anomalous rows of the table of serving runs: by what its notes name, of runs that something else
+// than the engine and the processors decided. "ttft": only that figure.
 func anomalous(get func(string) string) string {
 	m, system, engine, version := filepath.Base(get("model_path")), get("system"), get("backend"), get("backend_version")
 	c := get("concurrency")
@@ -120,8 +121,8 @@ func anomalous(get func(string) string) string {
 	return ""
 }
 
-// TestMeasuredServing: errors over the clean rows of measured serving runs stay within what has been reached, on the
-// calibrated systems.
+// TestMeasuredServing: errors over the clean rows of measured serving runs stay within what has
+// been reached, on the calibrated systems.
 func TestMeasuredServing(t *testing.T) {
 	long.NotRacing(t)
 	src, err := os.ReadFile(besideProject(t, evidence.serving))

@@ -12,8 +12,9 @@ import (
 	"throughline/internal/validate"
 )
 
-// TestRoom: what a server has for its cache decides how long requests wait where it is full. Of the runs that another room would change,
-// in groups on which it was not found: as engines size their caches, as if memory that is usable held all (before), and without end.
+// TestRoom: what a server has for its cache decides how long requests wait where it is full. Of the
+// runs that another room would change, in groups on which it was not found: as engines size their
+// caches, as if memory that is usable held all (before), and without end.
 func TestRoom(t *testing.T) {
 	if !long.Mode() {
 		t.Skip("evidence from thousands of runs, each simulated three times: with make test-long")

@@ -6,7 +6,8 @@ import (
 	"throughline/internal/question"
 )
 
-// TestSentences: what authors wrote in words, in the columns of runs; what they say of other workloads is not meant.
+// TestSentences: what authors wrote in words, in the columns of runs; what they say of other
+// workloads is not meant.
 func TestSentences(t *testing.T) {
 	for _, c := range []struct {
 		row          map[string]string

@@ -25,9 +25,10 @@ func sampleOf(group, series string, e float64, causes ...estimate.Cause) validat
 	return validate.Sample{Confidence: estimate.Known(estimate.TPOT, cost.Fitted, 0, all), Group: group, Series: series, Error: e}
 }
 
-// TestParted: two series of errors, 0.3 ± 0.1 and -0.3 ± 0.1, have a median of their own taken off. By hand: of three in a
-// series 0, 0.1 and 0.1 are left, stretched by √(3/2) to 0.122; of the whole 0.2 to 0.4. The quantile of what is left is 0.122,
-// of the whole 0.4: of a common width of 0.4 loads are 0.122, and pairs √(0.4² - 0.122²) = 0.381.
+// TestParted: two series of errors, 0.3 ± 0.1 and -0.3 ± 0.1, have a median of their own taken off.
+// By hand: of three in a series 0, 0.1 and 0.1 are left, stretched by √(3/2) to 0.122; of the whole
+// 0.2 to 0.4. The quantile of what is left is 0.122, of the whole 0.4: of a common width of 0.4
+// loads are 0.122, and pairs √(0.4² - 0.122²) = 0.381.
 func TestParted(t *testing.T) {
 	var list []validate.Sample
 	for _, s := range []struct {
@@ -49,8 +50,8 @@ func TestParted(t *testing.T) {
 	}
 }
 
-// normal are samples of pairs with a bias of their own, and further causes with theirs: of a normal distribution four in five lie
-// within 1.282 standard deviations.
+// normal are samples of pairs with a bias of their own, and further causes with theirs: of a normal
+// distribution four in five lie within 1.282 standard deviations.
 func normal(pairs, each int, within, between, unseen float64) (out []validate.Sample) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for p := range pairs {
@@ -67,7 +68,8 @@ func normal(pairs, each int, within, between, unseen float64) (out []validate.Sa
 	return out
 }
 
-// TestFitWidths: the parts of drawn errors are found again, and bands hold four in five of pairs that had no part in them.
+// TestFitWidths: the parts of drawn errors are found again, and bands hold four in five of pairs
+// that had no part in them.
 func TestFitWidths(t *testing.T) {
 	samples := normal(300, 20, 0.1, 0.15, 0.4)
 	wild := samples[0]
@@ -90,7 +92,8 @@ func TestFitWidths(t *testing.T) {
 	}
 }
 
-// TestCovered: of six samples with bands from 10% to 60%, all off by a factor of 1.25, four lie inside.
+// TestCovered: of six samples with bands from 10% to 60%, all off by a factor of 1.25, four lie
+// inside.
 func TestCovered(t *testing.T) {
 	var samples []validate.Sample
 	for i := range 6 {
@@ -135,7 +138,8 @@ func TestThirds(t *testing.T) {
 	if got := validate.Covered(third)[0].Thirds; !near(got, 2./3, 2./3, 2./3) {
 		t.Errorf("of equal bands, two thirds inside: %v", got)
 	}
-	// 60 rows: 20 of the narrow ones; the other 10 of them and 10 of the wide ones; the rest of these.
+	// 60 rows: 20 of the narrow ones; the other 10 of them and 10 of the wide ones; the rest of
+	// these.
 	together := validate.Covered(append(slices.Clone(third), two...))[0]
 	if !near(together.Thirds, 2./3, 5./6, 1) || math.Abs(together.Inside-5./6) > 1e-12 || math.Abs(together.Above-1./6) > 1e-12 {
 		t.Errorf("one set of widths: %+v", together)
@@ -146,8 +150,8 @@ func TestThirds(t *testing.T) {
 	}
 }
 
-// TestBandsCurrent: the widths and the tables about them are what the predictions of today give, and of pairs that were left out
-// 75 to 88% lie inside at every level with 100 rows or more.
+// TestBandsCurrent: the widths and the tables about them are what the predictions of today give,
+// and of pairs that were left out 75 to 88% lie inside at every level with 100 rows or more.
 func TestBandsCurrent(t *testing.T) {
 	if !long.Mode() {
 		t.Skip("chooses constants for every pair again: minutes")

@@ -229,7 +229,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestInterrupted: Ctrl-C ends all processes and keeps the state; a second start goes on where the first stopped.
+// TestInterrupted: Ctrl-C ends all processes and keeps the state; a second start goes on where the
+// first stopped.
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	count := filepath.Join(dir, "count")
@@ -340,7 +341,8 @@ func TestRedirected(t *testing.T) {
 	}
 }
 
-// TestReadyURL: a server is ready when its address answers; where something answers already, nothing is started.
+// TestReadyURL: a server is ready when its address answers; where something answers already,
+// nothing is started.
 func TestReadyURL(t *testing.T) {
 	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/health" {

@@ -32,7 +32,8 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// TestEmptied: of a run that was killed, the next one also ends processes with an emptied environment in sessions of their own.
+// TestEmptied: of a run that was killed, the next one also ends processes with an emptied
+// environment in sessions of their own.
 func TestEmptied(t *testing.T) {
 	text := "servers:\n" + server("s", "(setsid env -i sleep 305 &); "+up) + "clients:\n" + client("c", "exec sleep 305")
 	if dir := os.Getenv("THROUGHLINE_TEST_KILLED"); dir != "" {
@@ -85,8 +86,8 @@ func TestEmptied(t *testing.T) {
 	}
 }
 
-// TestOrphans: grandchildren that have left their group are found: by the mark in their environment, and, where they have none,
-// as orphans that this program adopts.
+// TestOrphans: grandchildren that have left their group are found: by the mark in their
+// environment, and, where they have none, as orphans that this program adopts.
 func TestOrphans(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("there is no setsid")

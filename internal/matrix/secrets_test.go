@@ -46,8 +46,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// TestSecrets: no key, token or password reaches a file or what is said, also where servers and clients print it; the files are
-// the owner's alone.
+// TestSecrets: no key, token or password reaches a file or what is said, also where servers and
+// clients print it; the files are the owner's alone.
 func TestSecrets(t *testing.T) {
 	t.Setenv("OWN_API_KEY", "own-key-5f1c")
 	there := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

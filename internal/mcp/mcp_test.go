@@ -50,7 +50,8 @@ func text(r *sdk.CallToolResult) (out []string) {
 	return out
 }
 
-// Each tool has a valid schema, which its own example satisfies, and answers with sentences and the JSON of the library.
+// Each tool has a valid schema, which its own example satisfies, and answers with sentences and the
+// JSON of the library.
 func TestTools(t *testing.T) {
 	c := client(t, nil)
 	list, err := c.ListTools(t.Context(), nil)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzRead: whatever a table holds, each of its rows is used with a time and dimensions that make sense, or has a reason
-// and a place.
+// FuzzRead: whatever a table holds, each of its rows is used with a time and dimensions that make
+// sense, or has a reason and a place.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []struct{ name, table string }{
 		{"ops.csv", "kind,dtype,params,flops,bytes,time_us\ngemm,bf16,m=1;n=2;k=3,12,22,5\nattn_decode,bf16,b=1;s=2;h=4;hk=2;d=8,1,1,inf\ngemm,bf16,m=-1;n;k=3,,,\n"},

@@ -134,8 +134,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// TestLatentAndLinear: the products of a head are of 128 × 512 before attention and of 512 × 128 behind it, and the kernel
-// says which part of linear attention it is.
+// TestLatentAndLinear: the products of a head are of 128 × 512 before attention and of 512 × 128
+// behind it, and the kernel says which part of linear attention it is.
 func TestLatentAndLinear(t *testing.T) {
 	tab, err := Read("x.csv", strings.NewReader("framework,version,device,op_name,kernel_source,bmm_dtype,num_tokens,num_heads,latency\n"+
 		"S,1,G,mla_gen_pre,k,fp8,16,128,0.01\nS,1,G,mla_gen_post,k,bfloat16,16,128,0.01\n"))

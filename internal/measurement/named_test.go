@@ -42,9 +42,10 @@ func TestNamedProducts(t *testing.T) {
 		t.Error(got)
 	}
 
-	// One expert of 128 nominal rows and an inner width of 1560, which is padded to 13 · 128 = 1664. The up product
-	// 0.331 · 296e12 · 18.524e-6 s / (2 · 3328 · 2048) = 133.1 rows, the down product
-	// 0.299 · 296e12 · 8.125e-6 s / (2 · 2048 · 1664) = 105.5 rows: both within 0.7 to 1.3 of 128.
+	// One expert of 128 nominal rows and an inner width of 1560, which is padded to 13 · 128 =
+	// 1664. The up product 0.331 · 296e12 · 18.524e-6 s / (2 · 3328 · 2048) = 133.1 rows, the down
+	// product 0.299 · 296e12 · 8.125e-6 s / (2 · 2048 · 1664) = 105.5 rows: both within 0.7 to 1.3
+	// of 128.
 	const columns = "num_experts,num_gpus,num_local_experts,topk,hidden_size,intermediate_size,batch_size_per_gpu,tokens_per_expert,up_proj_us,up_mfu,down_proj_us,down_mfu\n"
 	tab = named(t, "grouped_gemm/decode/h20/data.csv", columns+"96,96,1,8,2048,1560,16,128,18.524,0.331,8.125,0.299\n")
 	if len(tab.Rows) != 2 {

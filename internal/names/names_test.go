@@ -92,7 +92,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestColumns: headers as tables have them; a cell under another name counts where the first is empty.
+// TestColumns: headers as tables have them; a cell under another name counts where the first is
+// empty.
 func TestColumns(t *testing.T) {
 	c := Header([]string{"\uFEFFModel Path", "GPU", "Num GPUs", "concurrency", "clients", "prefill_tp_size", "silicon_data_source", "max-running-requests"})
 	get := c.Of([]string{"m", "h100", "8", "", "64", "4", "model=x; measured=2025-10-20", "12"})

@@ -125,7 +125,8 @@ func TestManyRuns(t *testing.T) {
 	}
 }
 
-// A report of ten thousand runs is a small file, ten columns wide at once, that assistive technology can read.
+// A report of ten thousand runs is a small file, ten columns wide at once, that assistive
+// technology can read.
 func TestTenThousandRuns(t *testing.T) {
 	list, pictures := records(t, 10_000)
 	for i, r := range list { // no two alike

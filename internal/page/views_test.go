@@ -110,8 +110,8 @@ func TestViewsSumToTheStep(t *testing.T) {
 	t.Errorf("nothing was drawn of %v", missing(seen))
 }
 
-// TestViewsNameTheirStep: two clients do not fill a batch of 64. Wherever their decode step is explained it is named, with its
-// time, and what clients see beside it is another number.
+// TestViewsNameTheirStep: two clients do not fill a batch of 64. Wherever their decode step is
+// explained it is named, with its time, and what clients see beside it is another number.
 func TestViewsNameTheirStep(t *testing.T) {
 	q := question.Default()
 	q.In = files.Machine
@@ -291,7 +291,8 @@ func (v *views) memory() {
 	v.near("memory", sum, m.Capacity)
 }
 
-// traced: a trace has spans with names only, and those of its steps expose as much as the steps take.
+// traced: a trace has spans with names only, and those of its steps expose as much as the steps
+// take.
 func traced(t *rapid.T, a *point.Answer) {
 	var b bytes.Buffer
 	w := trace.New(&b)

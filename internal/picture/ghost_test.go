@@ -8,8 +8,8 @@ import (
 	"throughline/internal/question"
 )
 
-// TestGhosts: with numbers that were changed the waterfall has hollow bars that end in what it was, the roofline the old ceilings,
-// and the timeline says how long the step was.
+// TestGhosts: with numbers that were changed the waterfall has hollow bars that end in what it was,
+// the roofline the old ceilings, and the timeline says how long the step was.
 func TestGhosts(t *testing.T) {
 	was := stepOf(t, 1, deepseek)
 	now := stepOf(t, 1, func(q *question.Question) { deepseek(q); q.Changed = "sys.mem1.GBps=9600" })
@@ -49,7 +49,8 @@ func TestGhosts(t *testing.T) {
 	}
 }
 
-// TestWindow: the bars of a part of the step are what runs in it, and the parts together are the step.
+// TestWindow: the bars of a part of the step are what runs in it, and the parts together are the
+// step.
 func TestWindow(t *testing.T) {
 	s := stepOf(t, 1, deepseek)
 	end := 0.0

@@ -127,7 +127,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// What a timeline shows is the step: its lanes hold what the table of operators has, and the last thing ends with it.
+// What a timeline shows is the step: its lanes hold what the table of operators has, and the last
+// thing ends with it.
 func TestTimelineIsTheStep(t *testing.T) {
 	for name, s := range steps {
 		step := stepOf(t, s.phase, s.change)
@@ -197,7 +198,8 @@ func TestUnderTheRoof(t *testing.T) {
 			t.Errorf("%s: %d peaks, %d calibrated ceilings", name, peaks, below)
 		}
 		for _, q := range spots {
-			// Of operators in one kernel all bytes count, also those that stay inside of it: those may lie above the memory's roof.
+			// Of operators in one kernel all bytes count, also those that stay inside of it: those
+			// may lie above the memory's roof.
 			at := under(q)
 			if at.Y*1e12 > top*(1+1e-9) || q.Peak.Engine == estimate.Cube && at.Y*1e12 > at.X*bandwidth*(1+1e-9) {
 				t.Errorf("%s: %s does %v Tflop/s at %v flop/byte", name, q.Name, at.Y, at.X)
@@ -316,7 +318,8 @@ func TestFrontierIsSteps(t *testing.T) {
 	}
 }
 
-// At a request rate the tokens/s of all are the same: what tells them apart is how much more each holds.
+// At a request rate the tokens/s of all are the same: what tells them apart is how much more each
+// holds.
 func TestFrontierAtARate(t *testing.T) {
 	p := plansOf(t, func(*question.Question) {}, question.BothModes)
 	p.Frontier = nil
@@ -427,8 +430,9 @@ func loadOf(t testing.TB, requests int, rate float64) Load {
 	return Load{report.DeploymentTitle(&a.Deployment, false), &simulate.Result{Record: record, Terms: workload.Terms{Traffic: workload.Traffic{Rate: rate}, TTFT: workload.Limit{Seconds: 0.2}}}}
 }
 
-// TestSamples: no interval has more requests than there are, or more of the cache than that holds, however short it is; together
-// they are the same time of requests, and no more than these spent: who comes during a step is seen by the next.
+// TestSamples: no interval has more requests than there are, or more of the cache than that holds,
+// however short it is; together they are the same time of requests, and no more than these spent:
+// who comes during a step is seen by the next.
 func TestSamples(t *testing.T) {
 	const requests = 200
 	r := loadOf(t, requests, 50).Result
@@ -527,7 +531,8 @@ func TestScatter(t *testing.T) {
 	}
 }
 
-// TestErrorShares: a line rises to the share of its group that is off by so much, which is counted by hand here.
+// TestErrorShares: a line rises to the share of its group that is off by so much, which is counted
+// by hand here.
 func TestErrorShares(t *testing.T) {
 	c, err := errorShares(measuredOf(300))
 	if err != nil {
@@ -618,8 +623,9 @@ func BenchmarkSteps(b *testing.B) {
 	}
 }
 
-// Plans of two systems are two stairs with a best of each, and points of a scan are joined by steps.
-// TestNamesAtEndsOfSteps: the name of a kind stands at the end of its steps, not at a run that another beats.
+// Plans of two systems are two stairs with a best of each, and points of a scan are joined by
+// steps. TestNamesAtEndsOfSteps: the name of a kind stands at the end of its steps, not at a run
+// that another beats.
 func TestNamesAtEndsOfSteps(t *testing.T) {
 	r := runsOf(t, "../../configs/reference_sample.json", UsualX, UsualY, UsualBy)
 	r.list = []run{{kind: "a model on a system", lengths: "10 in, 10 out", user: 50, gpu: 100}, {kind: "a model on a system", lengths: "10 in, 10 out", user: 20, gpu: 300}, {kind: "a model on a system", lengths: "10 in, 10 out", user: 10, gpu: 200}}

@@ -30,8 +30,9 @@ func rising() *Scan {
 	return s
 }
 
-// TestCurvesShowTheLimit: where a latency grows by ratios its axis does, so that the part below the limit is seen; the rate
-// that holds is marked, lines are told apart in the legend, and the band of the highest percentile is shaded.
+// TestCurvesShowTheLimit: where a latency grows by ratios its axis does, so that the part below the
+// limit is seen; the rate that holds is marked, lines are told apart in the legend, and the band of
+// the highest percentile is shaded.
 func TestCurvesShowTheLimit(t *testing.T) {
 	c, err := rising().lines()
 	if err != nil {
@@ -57,8 +58,8 @@ func TestCurvesShowTheLimit(t *testing.T) {
 	}
 }
 
-// TestSeveralCurves: of several curves each panel has one line, no band and no rule of a rate: these would hide each other;
-// the legend says which rate holds.
+// TestSeveralCurves: of several curves each panel has one line, no band and no rule of a rate:
+// these would hide each other; the legend says which rate holds.
 func TestSeveralCurves(t *testing.T) {
 	s := rising()
 	s.By, s.Held = []string{"", "", "osl 64", "osl 128"}, map[string]float64{"osl 64": 30}
@@ -96,7 +97,8 @@ func TestSpeedsTellSystemsApart(t *testing.T) {
 	}
 }
 
-// TestHeatMapOfRatios: values over two orders of magnitude have colours by their logarithms, and axes their whole numbers.
+// TestHeatMapOfRatios: values over two orders of magnitude have colours by their logarithms, and
+// axes their whole numbers.
 func TestHeatMapOfRatios(t *testing.T) {
 	s := &Scan{Title: "four points", X: Series{Name: "batch", Values: []float64{1, 256, 1, 256}}, Y: &Series{Name: "isl tokens", Values: []float64{1024, 1024, 65536, 65536}},
 		Value: Series{Name: "tokens/s", Values: []float64{10, 100, 1000, 10}}, Others: make([]string, 4), Why: make([]string, 4)}

@@ -14,7 +14,8 @@ import (
 	"throughline/op"
 )
 
-// TestBackendIsOnlyAttention: another attention backend changes the times of attention, with what its kernels may do besides, and of nothing else.
+// TestBackendIsOnlyAttention: another attention backend changes the times of attention, with what
+// its kernels may do besides, and of nothing else.
 func TestBackendIsOnlyAttention(t *testing.T) {
 	attention := []kernel.Slot{kernel.Prefill, kernel.LatentPrefill, kernel.Decode, kernel.LatentDecode}
 	isAttention := func(o *estimate.Operator) bool {
@@ -68,7 +69,8 @@ func TestBackendIsOnlyAttention(t *testing.T) {
 	}
 }
 
-// TestBackendRemarks: kernels that stand in for others are said, and trusted less; backends that an engine has not got are problems.
+// TestBackendRemarks: kernels that stand in for others are said, and trusted less; backends that an
+// engine has not got are problems.
 func TestBackendRemarks(t *testing.T) {
 	p := deepseek()
 	p.TP, p.Batch, p.System, p.Engine, p.Phase = 8, 16, "B200", "sglang", question.Decode
@@ -122,8 +124,9 @@ func TestRowsAreTold(t *testing.T) {
 	}
 }
 
-// TestBackendOfNoEngine: what no engine takes is a problem with the reasons of all, whether or not the generic one has kernels of that name; a
-// plan that no engine runs whatever it is told is priced without one.
+// TestBackendOfNoEngine: what no engine takes is a problem with the reasons of all, whether or not
+// the generic one has kernels of that name; a plan that no engine runs whatever it is told is
+// priced without one.
 func TestBackendOfNoEngine(t *testing.T) {
 	p := llama()
 	p.System, p.Engine = "H200", ""
@@ -138,7 +141,8 @@ func TestBackendOfNoEngine(t *testing.T) {
 	}
 }
 
-// TestMeasuredAreCompared: of several engines, those whose kernels were measured are chosen from; the others are named.
+// TestMeasuredAreCompared: of several engines, those whose kernels were measured are chosen from;
+// the others are named.
 func TestMeasuredAreCompared(t *testing.T) {
 	p := llama()
 	p.System, p.Engine, p.Batch = "H200", "", 64
@@ -156,8 +160,8 @@ func TestMeasuredAreCompared(t *testing.T) {
 	}
 }
 
-// TestColumnsByOtherNames: columns may have the names that engines have for settings, one of each; a name that one engine alone understands
-// chooses it.
+// TestColumnsByOtherNames: columns may have the names that engines have for settings, one of each;
+// a name that one engine alone understands chooses it.
 func TestColumnsByOtherNames(t *testing.T) {
 	run := func(table string) string {
 		var out strings.Builder
@@ -180,7 +184,8 @@ func TestColumnsByOtherNames(t *testing.T) {
 	}
 }
 
-// TestHardlyUneven: experts that are hardly more popular than others take the time of those that are as popular, in both phases.
+// TestHardlyUneven: experts that are hardly more popular than others take the time of those that
+// are as popular, in both phases.
 func TestHardlyUneven(t *testing.T) {
 	p := deepseek()
 	p.System, p.Engine, p.TP, p.Batch = "H200", "sglang", 8, 16

@@ -22,8 +22,9 @@ func step(t *testing.T, e *Estimator, q question.Question) float64 {
 	return a.Phases[0].Estimate.StepTime
 }
 
-// TestFasterChips: of two chips of one maker and generation, where every peak of the one is at least that of the other, the first does not
-// decode more slowly behind the same engine. Hosts that exchange in a way of their own are no chips.
+// TestFasterChips: of two chips of one maker and generation, where every peak of the one is at
+// least that of the other, the first does not decode more slowly behind the same engine. Hosts that
+// exchange in a way of their own are no chips.
 func TestFasterChips(t *testing.T) {
 	var chips []*hardware.System
 	for _, name := range hardware.Catalogue.Names() {
@@ -61,7 +62,8 @@ func TestFasterChips(t *testing.T) {
 	}
 }
 
-// dominates reports whether every peak of a chip is at least that of another, and its networks reach as far.
+// dominates reports whether every peak of a chip is at least that of another, and its networks
+// reach as far.
 func dominates(a, b *hardware.System) bool {
 	for kind, peak := range b.Matrix {
 		if a.Matrix[kind].TFlops < peak.TFlops {
@@ -84,8 +86,9 @@ func dominates(a, b *hardware.System) bool {
 	return true
 }
 
-// TestBandwidthFloor: a token of one sequence takes no less than reading the weights of Llama-3.1-8B takes at the full bandwidth: 8.03e9
-// parameters but the 128256 x 4096 of the embedding, which is not multiplied.
+// TestBandwidthFloor: a token of one sequence takes no less than reading the weights of
+// Llama-3.1-8B takes at the full bandwidth: 8.03e9 parameters but the 128256 x 4096 of the
+// embedding, which is not multiplied.
 func TestBandwidthFloor(t *testing.T) {
 	const parameters = 8.03e9 - 128256*4096
 	e := NewEstimator()
@@ -105,7 +108,8 @@ func TestBandwidthFloor(t *testing.T) {
 	}
 }
 
-// TestSameDie: the two files of the die of an Ascend 910C give the same steps, in whatever number format.
+// TestSameDie: the two files of the die of an Ascend 910C give the same steps, in whatever number
+// format.
 func TestSameDie(t *testing.T) {
 	e := NewEstimator()
 	for _, weights := range []string{"bf16", "int8", "w4a8", "int4", "fp8"} {

@@ -8,8 +8,9 @@ import (
 	"throughline/op"
 )
 
-// TestOneDie: H100, H200 and H800 have one die, whose products run alike. Where operations decide, what they take apart from
-// communication agrees within 15%, dense and with experts, in 16 bits and in 8.
+// TestOneDie: H100, H200 and H800 have one die, whose products run alike. Where operations decide,
+// what they take apart from communication agrees within 15%, dense and with experts, in 16 bits and
+// in 8.
 func TestOneDie(t *testing.T) {
 	dense := llama()
 	dense.Model, dense.TP = "llama_3_70b", 8

@@ -23,9 +23,10 @@ func drafting(t *testing.T, drafts int) *point.Result {
 	return &a.Phases[0]
 }
 
-// TestEagleExample is three drafts by one module that is used again: from t5 and the drafts d6 to d8, d6 and d7 are accepted and t8
-// is sampled; from t8 and d9 to d11, d9 is accepted and t10 is sampled. Two steps of four tokens give three and two: of the first
-// drafts both were accepted, of the two second ones one, of the one third none.
+// TestEagleExample is three drafts by one module that is used again: from t5 and the drafts d6 to
+// d8, d6 and d7 are accepted and t8 is sampled; from t8 and d9 to d11, d9 is accepted and t10 is
+// sampled. Two steps of four tokens give three and two: of the first drafts both were accepted, of
+// the two second ones one, of the one third none.
 func TestEagleExample(t *testing.T) {
 	const drafts = 3
 	accepted := []float64{2. / 2, 1. / 2, 0. / 1}

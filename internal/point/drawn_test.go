@@ -16,8 +16,8 @@ import (
 	"throughline/workload"
 )
 
-// TestSimulationDraws: in a steady state a simulation draws what the estimate says, within a fiftieth, and its timeline adds up to
-// all its joules.
+// TestSimulationDraws: in a steady state a simulation draws what the estimate says, within a
+// fiftieth, and its timeline adds up to all its joules.
 func TestSimulationDraws(t *testing.T) {
 	a, err := askLimit(t, "H200", 500)
 	if err != nil {
@@ -47,9 +47,10 @@ func TestSimulationDraws(t *testing.T) {
 	}
 }
 
-// TestDrawsWithinLimit: whatever mixes prompts and decode steps, in whatever pipeline, no load draws more than the limit unless its
-// lowest clock exceeds that, which is said. Estimates and simulations of the same load, where requests take as long in both, draw the
-// same watts within 2% and joules per token within 3%.
+// TestDrawsWithinLimit: whatever mixes prompts and decode steps, in whatever pipeline, no load
+// draws more than the limit unless its lowest clock exceeds that, which is said. Estimates and
+// simulations of the same load, where requests take as long in both, draw the same watts within 2%
+// and joules per token within 3%.
 func TestDrawsWithinLimit(t *testing.T) {
 	const each = 3
 	e, answered, alike := NewEstimator(), 0, 0

@@ -21,8 +21,9 @@ func askLimit(t *testing.T, system string, limit float64) (*Answer, error) {
 	return NewExaminer().Answer(&q)
 }
 
-// TestPowerLimit: the limit as delivered, or a higher one, changes nothing; lower ones are never faster, draw no more than they allow,
-// and slow prompts, which compute, down more than the decode steps of few clients, which wait for memory.
+// TestPowerLimit: the limit as delivered, or a higher one, changes nothing; lower ones are never
+// faster, draw no more than they allow, and slow prompts, which compute, down more than the decode
+// steps of few clients, which wait for memory.
 func TestPowerLimit(t *testing.T) {
 	free, err := askLimit(t, "H200", 0)
 	if err != nil {
@@ -59,7 +60,8 @@ func TestPowerLimit(t *testing.T) {
 	}
 }
 
-// TestEnergyAddsUp: the joules of operators are those of the step, and joules per token those of all processors per second.
+// TestEnergyAddsUp: the joules of operators are those of the step, and joules per token those of
+// all processors per second.
 func TestEnergyAddsUp(t *testing.T) {
 	a, err := askLimit(t, "H200", 500)
 	if err != nil {
@@ -81,8 +83,8 @@ func TestEnergyAddsUp(t *testing.T) {
 	}
 }
 
-// TestTotalsDraw: a step without its operators takes the same energy as the sum over them, also in a pipeline, whose processors wait
-// for other stages, and beside collectives.
+// TestTotalsDraw: a step without its operators takes the same energy as the sum over them, also in
+// a pipeline, whose processors wait for other stages, and beside collectives.
 func TestTotalsDraw(t *testing.T) {
 	for _, plan := range []question.Fixed{{TP: 1, PP: 1, DP: 1}, {TP: 4, PP: 2, DP: 1}, {TP: 1, PP: 1, DP: 8}} {
 		q := question.Default()
@@ -105,7 +107,8 @@ func TestTotalsDraw(t *testing.T) {
 	}
 }
 
-// TestSeveralLimits: each is answered as by itself, and the first is the answer. Fewer watts take less energy before they take more.
+// TestSeveralLimits: each is answered as by itself, and the first is the answer. Fewer watts take
+// less energy before they take more.
 func TestSeveralLimits(t *testing.T) {
 	q := question.Default()
 	q.Model, q.System, q.Engine, q.Concurrency, q.PowerLimit = "Llama-3.1-8B", "H200", "vllm", 64, "600W,400,200"
@@ -136,7 +139,8 @@ func TestUnknownPower(t *testing.T) {
 	}
 }
 
-// TestFasterMemoryUnderALimit: memory beyond what the limit can feed shortens answers no further, and lengthens none.
+// TestFasterMemoryUnderALimit: memory beyond what the limit can feed shortens answers no further,
+// and lengthens none.
 func TestFasterMemoryUnderALimit(t *testing.T) {
 	last := math.Inf(1)
 	for _, change := range []string{"sys.mem1.GBps=4800", "sys.mem1.GBps=8000", "sys.mem1.GBps=16000", "sys.mem1.GBps=480000"} {

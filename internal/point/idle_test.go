@@ -10,8 +10,8 @@ import (
 	"throughline/internal/question"
 )
 
-// A setting that is said to have no effect has none: the answer is the same with and without it. The one that a case
-// changes last is the one that is said.
+// A setting that is said to have no effect has none: the answer is the same with and without it.
+// The one that a case changes last is the one that is said.
 func TestIdle(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "trace.csv")
 	if err := os.WriteFile(trace, []byte("isl,osl\n1000,100\n3000,300\n"), 0o666); err != nil {

@@ -76,14 +76,16 @@ func TestContext(t *testing.T) {
 	step.Context = 1537
 	a, b := estimated(t, request, op.Decode), estimated(t, step, op.Decode)
 	near(t, "step", b.Estimate.StepTime, a.Estimate.StepTime)
-	// Its cache has room for the context, not for the whole request: 2·8·128 elements of 2 bytes in 32 layers.
+	// Its cache has room for the context, not for the whole request: 2·8·128 elements of 2 bytes in
+	// 32 layers.
 	near(t, "cache", b.Estimate.Memory.Cache, 1537*2*8*128*2*32)
 	if !b.Ongoing || a.Ongoing {
 		t.Error("the step at a context is no share of a request")
 	}
 }
 
-// Clients that do not fill the batches of two ranks have steps of as many sequences as they are: 41 of 359 on each is 21.
+// Clients that do not fill the batches of two ranks have steps of as many sequences as they are: 41
+// of 359 on each is 21.
 func TestClientsFillBatches(t *testing.T) {
 	step := func(batch, clients int) *estimate.Estimate {
 		p := llama()
@@ -102,7 +104,8 @@ func TestClientsFillBatches(t *testing.T) {
 	}
 }
 
-// TestOwnBatchFits: a batch that clients imply is one that fits; one that was asked for stays, and is said to be too much.
+// TestOwnBatchFits: a batch that clients imply is one that fits; one that was asked for stays, and
+// is said to be too much.
 func TestOwnBatchFits(t *testing.T) {
 	for _, name := range []string{"sglang", "vllm", "trtllm", "none", "any"} {
 		for _, pools := range []string{"", "tp2"} {

@@ -2,8 +2,8 @@ package profile
 
 import "testing"
 
-// Names of kernels as their sources define them, or as profiles of engines show them. What is wanted is what the kernel does
-// there, by its code.
+// Names of kernels as their sources define them, or as profiles of engines show them. What is
+// wanted is what the kernel does there, by its code.
 var names = []struct {
 	source, class string
 	kernels       []string

@@ -118,7 +118,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Every operator has a class, every class of a pattern exists, and those without operators say what they are.
+// Every operator has a class, every class of a pattern exists, and those without operators say what
+// they are.
 func TestTable(t *testing.T) {
 	for k := range op.KindCount {
 		if classOfOperator(k.String()) < 0 {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPerStep: 640 calls of attention in 32 layers are 20 steps, so 40 ms of it are 2 ms a step, and
-// two kernels of attention, of which one runs in every layer, do not count twice.
+// TestPerStep: 640 calls of attention in 32 layers are 20 steps, so 40 ms of it are 2 ms a step,
+// and two kernels of attention, of which one runs in every layer, do not count twice.
 func TestPerStep(t *testing.T) {
 	classes := []Class{
 		{Name: "attention", Predicted: 0.25, Kernels: []Kernel{{Name: "flash", Calls: 640, Time: 40e3}, {Name: "combine", Calls: 320, Time: 10e3}}},

@@ -63,8 +63,9 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// TestVersions: which earlier version of an engine ran follows from the scripts of its benchmark, else from what the row says: the first known
-// one that is not before it. All that are named are known.
+// TestVersions: which earlier version of an engine ran follows from the scripts of its benchmark,
+// else from what the row says: the first known one that is not before it. All that are named are
+// known.
 func TestVersions(t *testing.T) {
 	of := Named("InferenceMAX tables")
 	find := func(name string) *engine.Engine {
@@ -106,8 +107,9 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestAcceptanceByDay: while the first drafts of SGLang on Blackwell were wrong, the tokens that drafts add to a step were fewer in the
-// ratio that was measured then (2.41 of 2.52 tokens with three drafts), whatever their number.
+// TestAcceptanceByDay: while the first drafts of SGLang on Blackwell were wrong, the tokens that
+// drafts add to a step were fewer in the ratio that was measured then (2.41 of 2.52 tokens with
+// three drafts), whatever their number.
 func TestAcceptanceByDay(t *testing.T) {
 	of := Named("InferenceX")
 	for _, c := range []struct {
@@ -129,7 +131,8 @@ func TestAcceptanceByDay(t *testing.T) {
 	}
 }
 
-// TestAcceptanceByLength: the tokens of a step are those of a chunk in the runs that stream every step.
+// TestAcceptanceByLength: the tokens of a step are those of a chunk in the runs that stream every
+// step.
 func TestAcceptanceByLength(t *testing.T) {
 	of := Named("InferenceX")
 	for _, c := range []struct {
@@ -146,8 +149,9 @@ func TestAcceptanceByLength(t *testing.T) {
 	}
 }
 
-// TestEarlierScripts: InferenceX's servers on MI355X have been told a cache of 8 bits since a day of each format, and AITER's attention
-// since the same day in FP4; SGLang 0.5.2, before, took Triton's for the 32 heads that four GPUs leave to each.
+// TestEarlierScripts: InferenceX's servers on MI355X have been told a cache of 8 bits since a day
+// of each format, and AITER's attention since the same day in FP4; SGLang 0.5.2, before, took
+// Triton's for the 32 heads that four GPUs leave to each.
 func TestEarlierScripts(t *testing.T) {
 	of := Named("InferenceX")
 	for _, c := range []struct {
@@ -170,8 +174,9 @@ func TestEarlierScripts(t *testing.T) {
 	}
 }
 
-// TestToldProducts: InferenceX's servers of DeepSeek-R1 in FP8 on Blackwell do not run DeepGEMM, others do; those on MI300X ran the kernels of
-// SGLang 0.5.7 to 0.5.9 as long as it took their images.
+// TestToldProducts: InferenceX's servers of DeepSeek-R1 in FP8 on Blackwell do not run DeepGEMM,
+// others do; those on MI300X ran the kernels of SGLang 0.5.7 to 0.5.9 as long as it took their
+// images.
 func TestToldProducts(t *testing.T) {
 	of := Named("InferenceX")
 	for _, c := range []struct {
@@ -195,7 +200,8 @@ func TestToldProducts(t *testing.T) {
 	}
 }
 
-// TestRepeated: a run begins with the prompts of the one before, of which there may be more than clients; runs of others do not.
+// TestRepeated: a run begins with the prompts of the one before, of which there may be more than
+// clients; runs of others do not.
 func TestRepeated(t *testing.T) {
 	pages := Named("SGLang cookbook")
 	for _, c := range []struct{ prompts, clients, want float64 }{{10, 1, 0}, {80, 16, 10. / 16}, {500, 100, 0.8}, {320, 64, 1}} {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestIdlePower: limits that change nothing and prices of watts that nobody knows are said to have no effect.
+// TestIdlePower: limits that change nothing and prices of watts that nobody knows are said to have
+// no effect.
 func TestIdlePower(t *testing.T) {
 	for _, c := range []struct{ system, phase, limit, price, setting, why string }{
 		{"H200", "", "900", "", "power-limit", "limited to 700 W as delivered"},

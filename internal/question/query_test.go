@@ -7,7 +7,8 @@ import (
 	"throughline/internal/files"
 )
 
-// TestAsk: words are read by the names of settings or their other names; all mistakes are named together, by the names that were given.
+// TestAsk: words are read by the names of settings or their other names; all mistakes are named
+// together, by the names that were given.
 func TestAsk(t *testing.T) {
 	a := NewQuery(files.Machine, Simulate, map[string]string{"model": "Llama-3.1-8B", "max-concurrency": "16", "tp": " 2 "})
 	if a.Wrong != nil || a.Model != "Llama-3.1-8B" || a.Concurrency != 16 || a.TP != 2 || a.PP != 1 {

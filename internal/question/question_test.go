@@ -6,7 +6,8 @@ import (
 	"throughline/workload"
 )
 
-// TestLengths: a share of the prompt that is cached is a share of its tokens, the default ones too; it takes the place of a number.
+// TestLengths: a share of the prompt that is cached is a share of its tokens, the default ones too;
+// it takes the place of a number.
 func TestLengths(t *testing.T) {
 	for _, c := range []struct {
 		q    Question

@@ -10,7 +10,8 @@ import (
 	"throughline/internal/files"
 )
 
-// TestOneTraffic: the same words ask for the same requests of a simulation and of a benchmark, whose settings have other names.
+// TestOneTraffic: the same words ask for the same requests of a simulation and of a benchmark,
+// whose settings have other names.
 func TestOneTraffic(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "trace.csv")
 	if err := os.WriteFile(trace, []byte("arrived_at,num_prefill_tokens,num_decode_tokens\n0,10,1\n2,30,5\n"), 0o666); err != nil {

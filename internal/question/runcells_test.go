@@ -33,8 +33,9 @@ func rowOf(cells map[string]string) Row {
 	return Row{names.Header(header).Of(row)}
 }
 
-// TestMeasuredLengths: outputs that are all as long as the longest do not vary, whatever the words of the row are; means that a row says
-// are half of what lengths are drawn up to, whatever its lengths are.
+// TestMeasuredLengths: outputs that are all as long as the longest do not vary, whatever the words
+// of the row are; means that a row says are half of what lengths are drawn up to, whatever its
+// lengths are.
 func TestMeasuredLengths(t *testing.T) {
 	for _, c := range []struct {
 		words, mean, want string
@@ -53,7 +54,8 @@ func TestMeasuredLengths(t *testing.T) {
 	}
 }
 
-// TestWeights: FP8 has scales of blocks where a table says so of any product, and in the checkpoints of Qwen; nothing else is changed.
+// TestWeights: FP8 has scales of blocks where a table says so of any product, and in the
+// checkpoints of Qwen; nothing else is changed.
 func TestWeights(t *testing.T) {
 	for _, c := range []struct{ model, precision, dense, experts, want string }{
 		{"deepseek-ai/DeepSeek-R1", "fp8", "fp8", "fp8_block", "fp8_block"}, {"meta-llama/Llama-3.1-8B-Instruct", "fp8", "fp8_block", "", "fp8_block"},
@@ -111,7 +113,8 @@ func TestAcceptLength(t *testing.T) {
 	}
 }
 
-// TestCountedLengths: requests of ShareGPT have the lengths that were counted: 50 · 8 tokens over 2 requests.
+// TestCountedLengths: requests of ShareGPT have the lengths that were counted: 50 · 8 tokens over 2
+// requests.
 func TestCountedLengths(t *testing.T) {
 	r := cellsOf(t, "model,system,engine,request_rate,concurrency,isl,osl,num_gpus,tp,length_spread,output_tput_per_gpu,req_per_s,other_settings\n"+
 		"meta-llama/Llama-3.1-405B-FP8,h100,vllm,4,,ShareGPT mean 215,ShareGPT,8,8,ShareGPT,50,2,\n")
@@ -120,8 +123,9 @@ func TestCountedLengths(t *testing.T) {
 	}
 }
 
-// TestOfflineRows: rows of MLPerf say a model, GPUs and rates; its dataset has the lengths, its submissions the servers, and all of
-// them are full. Outputs are tokens over requests: 12994.25 · 8 / 380.336 = 273.3.
+// TestOfflineRows: rows of MLPerf say a model, GPUs and rates; its dataset has the lengths, its
+// submissions the servers, and all of them are full. Outputs are tokens over requests: 12994.25 · 8
+// / 380.336 = 273.3.
 func TestOfflineRows(t *testing.T) {
 	mlperf := map[string]string{"source": "MLPerf Inference v6.0 (closed)", "length_spread": "MLPerf dataset", "arrival": "all at once", "request_rate": "inf"}
 	for _, c := range []struct {

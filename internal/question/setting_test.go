@@ -160,7 +160,8 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// A choice may be in any case of letters, and is kept as it is listed; names of files stay as they are.
+// A choice may be in any case of letters, and is kept as it is listed; names of files stay as they
+// are.
 func TestCaseOfChoices(t *testing.T) {
 	for _, c := range []struct{ setting, text, want string }{
 		{"engine", "SGLang", "sglang"}, {"engine", "None", "none"}, {"weights", "FP8", "fp8"}, {"cache", "FP8_E4M3", "fp8_e4m3"}, {"overlap", "Two-Batch", "two-batch"},
@@ -196,7 +197,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// The table is complete: every name once for each command, a line of help, a default that is allowed, and no dashes of flags in the text.
+// The table is complete: every name once for each command, a line of help, a default that is
+// allowed, and no dashes of flags in the text.
 func TestTable(t *testing.T) {
 	seen := map[string]Command{}
 	usual := Default()

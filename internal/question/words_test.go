@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Choices are taken in any case, and by the words that rows of plans have for them; what is none says which there are.
+// Choices are taken in any case, and by the words that rows of plans have for them; what is none
+// says which there are.
 func TestChoicesInOtherWords(t *testing.T) {
 	for _, c := range []struct{ setting, text, want string }{
 		{"overlap", "tbo", "two-batch"}, {"overlap", "SBO", "single-batch"}, {"overlap", "Two-Batch", "two-batch"}, {"overlap", "ANY", "any"}, {"overlap", "off", "off"},

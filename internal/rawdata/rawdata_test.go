@@ -14,8 +14,8 @@ func value(r rawdata.Row, name string) any {
 	return r[slices.IndexFunc(rawdata.Columns, func(c rawdata.Column) bool { return c.Name == name })]
 }
 
-// TestSimulated: a row says how the deployment is launched, and what a simulation of it has seen. 16 clients that always wait
-// keep nearly 16 requests under way.
+// TestSimulated: a row says how the deployment is launched, and what a simulation of it has seen.
+// 16 clients that always wait keep nearly 16 requests under way.
 func TestSimulated(t *testing.T) {
 	q := question.DefaultOf(question.Estimate)
 	q.Model, q.System, q.Engine, q.Input, q.Output, q.Concurrency = "llama_3_8b", "H200", "sglang", 512, 128, 16
@@ -42,7 +42,8 @@ func TestSimulated(t *testing.T) {
 			t.Errorf("%s: simulated over estimated is %v", name, ratio)
 		}
 	}
-	// An H200 has 140 GiB and keeps some back; a token takes 2 × 32 layers × 8 heads × 128 × 2 bytes, the weights 15 GiB.
+	// An H200 has 140 GiB and keeps some back; a token takes 2 × 32 layers × 8 heads × 128 × 2
+	// bytes, the weights 15 GiB.
 	if objects := value(simulated, "KV_cache_objs").(float64); objects < 600_000 || objects > 1_030_000 {
 		t.Errorf("room for %v tokens", objects)
 	}
@@ -69,7 +70,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestOneToken: answers of one token have no time per output token, and what is no number is not read as one.
+// TestOneToken: answers of one token have no time per output token, and what is no number is not
+// read as one.
 func TestOneToken(t *testing.T) {
 	q := question.DefaultOf(question.Estimate)
 	q.Model, q.System, q.Engine, q.Input, q.Output, q.Concurrency = "llama_3_8b", "H200", "sglang", 512, 1, 16

@@ -26,7 +26,8 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// TestRunRows: the first row of a run has its name and model, the second the request rate, if both phases have a plan.
+// TestRunRows: the first row of a run has its name and model, the second the request rate, if both
+// phases have a plan.
 func TestRunRows(t *testing.T) {
 	side := func(p op.Phase) *result.Side { return &result.Side{Phase: p, System: &hardware.System{Name: "chip"}} }
 	r := &result.Record{Number: 7, Mode: jobfile.Split, Model: &model.Model{Name: "small"}, Prediction: serving.Prediction{Requests: 12.3456}, Cards: 2}
@@ -51,7 +52,8 @@ func TestRunRows(t *testing.T) {
 	}
 }
 
-// TestLeftOut: a trace says what it has no room for: requests beyond 512 at a time, events beyond two million.
+// TestLeftOut: a trace says what it has no room for: requests beyond 512 at a time, events beyond
+// two million.
 func TestLeftOut(t *testing.T) {
 	w := NewSimulationTrace(io.Discard, &simulate.Options{})
 	if got := w.LeftOut(); got != "" {

@@ -7,7 +7,8 @@ import (
 	"throughline/serving"
 )
 
-// Names are unique in the registry and in each table; the fields of tables are those of the registry.
+// Names are unique in the registry and in each table; the fields of tables are those of the
+// registry.
 func TestRegistry(t *testing.T) {
 	for _, table := range Tables() {
 		seen := map[string]bool{}

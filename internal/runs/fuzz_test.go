@@ -8,7 +8,8 @@ import (
 	"throughline/internal/test/damage"
 )
 
-// FuzzResults: whatever a load generator writes is refused with a reason, or becomes a table whose rows have as many cells as its header.
+// FuzzResults: whatever a load generator writes is refused with a reason, or becomes a table whose
+// rows have as many cells as its header.
 func FuzzResults(f *testing.F) {
 	damage.Add(f,
 		`{"max_concurrency": 64, "completed": 640, "total_input_tokens": 655360, "total_output_tokens": 655360, "mean_ttft_ms": 350, "mean_tpot_ms": 23.5, "request_rate": Infinity}`,

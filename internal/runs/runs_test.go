@@ -64,8 +64,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestResultsOfPython: numbers that JSON does not have are left out of what Python wrote, in objects, lists and lines, and strings that
-// contain their names stay as they are.
+// TestResultsOfPython: numbers that JSON does not have are left out of what Python wrote, in
+// objects, lists and lines, and strings that contain their names stay as they are.
 func TestResultsOfPython(t *testing.T) {
 	const one = `{"request_rate": Infinity, "low":-Infinity,"accept_length": NaN, "tag": "to Infinity \"NaN\" \\", "n": [1, NaN], "completed": 3}`
 	want := map[string]any{"request_rate": nil, "low": nil, "accept_length": nil, "tag": `to Infinity "NaN" \`, "n": []any{1.0, nil}, "completed": 3.0}
@@ -88,8 +88,8 @@ func TestResultsOfPython(t *testing.T) {
 	}
 }
 
-// TestUnderWay: requests under way are completed · E2E / duration, with E2E from its parts where that is all there is; they are the clients
-// where a file says neither these nor a rate.
+// TestUnderWay: requests under way are completed · E2E / duration, with E2E from its parts where
+// that is all there is; they are the clients where a file says neither these nor a rate.
 func TestUnderWay(t *testing.T) {
 	for text, want := range map[string][2]string{
 		`{"completed":60,"duration":15,"request_rate":4,"mean_e2el_ms":500}`:                                                                   {"", "2"},     // 60 · 0.5 / 15
@@ -121,8 +121,8 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// TestAppend: a table begins with the first row, others follow, also behind a line without an end; what it has no column for is
-// told; another table is refused and left alone.
+// TestAppend: a table begins with the first row, others follow, also behind a line without an end;
+// what it has no column for is told; another table is refused and left alone.
 func TestAppend(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "runs.csv")
 	row := map[string]string{"model": "m", "system": "H200", "isl": "1", "osl": "2", "concurrency": "3", "ttft_mean_ms": "4"}

@@ -24,7 +24,8 @@ func FuzzFile(f *testing.F) {
 	})
 }
 
-// FuzzCondition: what is read as a condition says why it holds or not, and is read again from its words.
+// FuzzCondition: what is read as a condition says why it holds or not, and is read again from its
+// words.
 func FuzzCondition(f *testing.F) {
 	damage.Add(f, "tp*pp<=gpus", "isl+osl<=32k", "system=H200", "tp!=3")
 	f.Fuzz(func(t *testing.T, src []byte) {

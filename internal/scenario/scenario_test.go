@@ -33,8 +33,8 @@ func near(t *testing.T, what string, got, want, share float64) {
 	}
 }
 
-// TestLaunches: a step of GPT-2 on a GPU is 19 kernels of each of 12 layers and 6 of the ends, which the host launches more slowly
-// than an H200 runs them.
+// TestLaunches: a step of GPT-2 on a GPU is 19 kernels of each of 12 layers and 6 of the ends,
+// which the host launches more slowly than an H200 runs them.
 func TestLaunches(t *testing.T) {
 	q, rows := ask(t, gpt2)
 	near(t, "decode", rows[0].Decode, 512*(12*19+6)*q.Framework.LaunchSeconds, 1e-9)
@@ -43,8 +43,8 @@ func TestLaunches(t *testing.T) {
 	}
 }
 
-// TestTransfer: 2 × 12 tensors of 100 × 12 × 64 × 64 numbers of 4 bytes go to pageable memory, and into new pages at 4 GB/s. The
-// copy of one was measured: 19.7 MB at 64 GB/s and 5.3 times as long.
+// TestTransfer: 2 × 12 tensors of 100 × 12 × 64 × 64 numbers of 4 bytes go to pageable memory, and
+// into new pages at 4 GB/s. The copy of one was measured: 19.7 MB at 64 GB/s and 5.3 times as long.
 func TestTransfer(t *testing.T) {
 	_, rows := ask(t, gpt2)
 	bytes := 24 * 100 * 12 * 64 * 64 * 4.
@@ -54,9 +54,10 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// cpuStep is a pass of GPT-2 through the Xeon_16 by hand: so many tokens, of which each of 100 sequences has context of them to
-// look at, and so many logits. Products run at 0.695 · 1.54 T/s, memory at 0.8 · 104 GB/s; results of 32 MiB and more are touched at
-// 12 GB/s; every kernel is launched in 40.2 µs.
+// cpuStep is a pass of GPT-2 through the Xeon_16 by hand: so many tokens, of which each of 100
+// sequences has context of them to look at, and so many logits. Products run at 0.695 · 1.54 T/s,
+// memory at 0.8 · 104 GB/s; results of 32 MiB and more are touched at 12 GB/s; every kernel is
+// launched in 40.2 µs.
 func cpuStep(tokens, context, pairs, logits float64) float64 {
 	const h, inner, vocab, layers, b = 768, 3072, 50257, 12, 4
 	product := func(m, k, n float64) float64 {
@@ -82,7 +83,8 @@ func fresh(bytes float64) float64 {
 	return bytes / 12e9
 }
 
-// TestCPU compares both phases on a CPU with that arithmetic. Vector operations, of which softmax is one, are left out of it.
+// TestCPU compares both phases on a CPU with that arithmetic. Vector operations, of which softmax
+// is one, are left out of it.
 func TestCPU(t *testing.T) {
 	_, rows := ask(t, gpt2)
 	near(t, "prefill", rows[2].Prefill, cpuStep(6400, 64, 100*64*65/2, 6400), 0.01)
@@ -105,7 +107,8 @@ func TestRates(t *testing.T) {
 	near(t, "all", r.Rate(), 5760, 1e-12)
 }
 
-// TestOther: without an engine nothing waits, and steps are no longer; a model that does not fit says what it needs.
+// TestOther: without an engine nothing waits, and steps are no longer; a model that does not fit
+// says what it needs.
 func TestOther(t *testing.T) {
 	_, eager := ask(t, gpt2)
 	_, fused := ask(t, strings.Replace(gpt2, `"weights"`, `"engine": "none", "weights"`, 1))
@@ -121,7 +124,8 @@ func TestOther(t *testing.T) {
 	if _, err := Rows(q); err == nil || !strings.Contains(err.Error(), "GiB of each A100_SXM") || !strings.Contains(err.Error(), "decode_tp") {
 		t.Errorf("%v", err)
 	}
-	// Two GPUs of another kind share no NVLink: the cache goes over the slower of the networks between their nodes.
+	// Two GPUs of another kind share no NVLink: the cache goes over the slower of the networks
+	// between their nodes.
 	_, pair := ask(t, `{"model": "llama_3_8b", "engine": "none", "requests": 4, "input": 1000, "output": 2, "scenarios": [{"prefill": "H200", "decode": "A100_SXM"}, {"prefill": "H200", "decode": "H200", "decode_tp": 2}]}`)
 	bytes := 4 * 1000 * 32 * 2 * 8 * 128 * 2.
 	near(t, "to the A100", pair[0].Transfer, bytes/(0.8*25e9), 0.001)
@@ -191,7 +195,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestMeasured: the whole table that was measured on one H200 and 16 vCPUs of its host, each cell within a fifth.
+// TestMeasured: the whole table that was measured on one H200 and 16 vCPUs of its host, each cell
+// within a fifth.
 func TestMeasured(t *testing.T) {
 	f, err := os.Open(filepath.Join("..", "..", "..", "shared", "measurements", "h200", "forward.csv"))
 	if err != nil {

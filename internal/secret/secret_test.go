@@ -19,7 +19,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestLine: command lines are shown without what they give in secret, whichever way, and the values are known from then on.
+// TestLine: command lines are shown without what they give in secret, whichever way, and the values
+// are known from then on.
 func TestLine(t *testing.T) {
 	for line, want := range map[string]string{
 		"HF_TOKEN=hf_abcdef vllm serve m --tp 2":                             "HF_TOKEN=*** vllm serve m --tp 2",
@@ -63,7 +64,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestAdd: values are found as they are, in JSON and in addresses; those that any text has are not searched for.
+// TestAdd: values are found as they are, in JSON and in addresses; those that any text has are not
+// searched for.
 func TestAdd(t *testing.T) {
 	s := &Set{}
 	s.Add(`Bearer a"b\c&d/e`)

@@ -52,8 +52,8 @@ func TestNoPlan(t *testing.T) {
 	}
 }
 
-// TestPoint: an estimate and its explanation state the figures of the record, what binds, and whether
-// it fits.
+// TestPoint: an estimate and its explanation state the figures of the record, what binds, and
+// whether it fits.
 func TestPoint(t *testing.T) {
 	q := throughline.Question{"model": "llama_3_8b", "system": "H200", "batch": "8"}
 	got, err := throughline.Estimate(t.Context(), q)
@@ -82,7 +82,8 @@ func TestPoint(t *testing.T) {
 	}
 }
 
-// TestPowerBinds: a limit that lowers clocks is said beside what binds, and one that no clock keeps.
+// TestPowerBinds: a limit that lowers clocks is said beside what binds, and one that no clock
+// keeps.
 func TestPowerBinds(t *testing.T) {
 	for limit, want := range map[string][]string{
 		"":    {"J per output token at"},

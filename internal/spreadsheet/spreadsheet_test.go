@@ -18,8 +18,8 @@ func TestColumn(t *testing.T) {
 	}
 }
 
-// TestReadBack: another library reads what was written: values, texts that look like markup, formulas
-// or codes, styles, and all that a sheet can have besides its rows.
+// TestReadBack: another library reads what was written: values, texts that look like markup,
+// formulas or codes, styles, and all that a sheet can have besides its rows.
 func TestReadBack(t *testing.T) {
 	const name = "it's <a> & 表"
 	texts := []string{"=1+1", "<c>&amp;\"'", " space ", "two\nlines", "_x000D_ is text", "表", "a\x00b", strings.Repeat("é", 40_000)}

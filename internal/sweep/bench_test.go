@@ -19,8 +19,8 @@ import (
 	"throughline/internal/test/cputime"
 )
 
-// BenchmarkScan answers a share of what a scan of some size is meant to take, into Parquet files, and
-// says how long all of it would keep two processors busy.
+// BenchmarkScan answers a share of what a scan of some size is meant to take, into Parquet files,
+// and says how long all of it would keep two processors busy.
 func BenchmarkScan(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(200)) // as the program has it
 	for _, c := range []struct {

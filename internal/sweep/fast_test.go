@@ -12,7 +12,8 @@ import (
 	"throughline/internal/test/cputime"
 )
 
-// TestFormatsAreFast: ten thousand runs take no more than a second of computing, and what is held of them is bounded.
+// TestFormatsAreFast: ten thousand runs take no more than a second of computing, and what is held
+// of them is bounded.
 func TestFormatsAreFast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

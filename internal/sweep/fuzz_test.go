@@ -22,7 +22,8 @@ func (p onePart) String() string { return "folder" }
 
 func (p onePart) Read(context.Context, string) ([]byte, error) { return p.data, nil }
 
-// FuzzPart: a part of a scan is read, or is said to be broken, whatever a disk or a copy made of it.
+// FuzzPart: a part of a scan is read, or is said to be broken, whatever a disk or a copy made of
+// it.
 func FuzzPart(f *testing.F) {
 	manifest := &scan.Manifest{Format: 1, Scan: &scan.Request{}, Points: 3, Chunk: 3, Columns: []scan.Column{{Name: "batch", Kind: "count"}, {Name: "ms", Kind: "number"}, {Name: "why", Kind: "text"}}}
 	var b bytes.Buffer

@@ -9,8 +9,8 @@ import (
 	"throughline/internal/scan"
 )
 
-// A step that moves gives, to the last bit, what asking anew gives, at points that were not compared
-// before.
+// A step that moves gives, to the last bit, what asking anew gives, at points that were not
+// compared before.
 func TestMovedSteps(t *testing.T) {
 	for name, settings := range map[string]map[string]string{
 		"decode of a dense model":    {"model": "llama_3_8b", "system": "H200", "phase": "decode", "batch": "8,64"},

@@ -20,7 +20,8 @@ import (
 // searched are the records of presets that a test has asked for before.
 var searched = map[string][]*result.Record{}
 
-// records are the runs of the sample files of the project, with their operators. Tests read them only.
+// records are the runs of the sample files of the project, with their operators. Tests read them
+// only.
 func records(t *testing.T, preset string) []*result.Record {
 	t.Helper()
 	if searched[preset] == nil {
@@ -56,7 +57,8 @@ func search(t *testing.T, preset string) (out []*result.Record) {
 	return out
 }
 
-// TestOperatorsAddUp: the rows of operators add up to the step, to its shares, and per stage to the fields of the tables.
+// TestOperatorsAddUp: the rows of operators add up to the step, to its shares, and per stage to the
+// fields of the tables.
 func TestOperatorsAddUp(t *testing.T) {
 	long.NotRacing(t)
 	for _, preset := range []string{"reference", "physical"} {

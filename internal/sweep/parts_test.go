@@ -124,8 +124,8 @@ func TestLostAndBroken(t *testing.T) {
 	}
 }
 
-// A range that took three processes down is answered in pieces, and a point that did gets a row that
-// says so; the marks are gone in the end.
+// A range that took three processes down is answered in pieces, and a point that did gets a row
+// that says so; the marks are gone in the end.
 func TestDeadlyPoint(t *testing.T) {
 	dir := t.TempDir()
 	w := begin(t, small(), dir)

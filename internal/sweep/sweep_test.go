@@ -45,7 +45,8 @@ func scan(t testing.TB, lengths, limits int) *jobfile.Job {
 	return jobs[0]
 }
 
-// Runs come in the order of the file, one for each combination, and the search goes on while they are handed over.
+// Runs come in the order of the file, one for each combination, and the search goes on while they
+// are handed over.
 func TestRunsComeInOrder(t *testing.T) {
 	job := scan(t, 30, 10)
 	next := 0

@@ -11,8 +11,8 @@ import (
 	"throughline/internal/test/long"
 )
 
-// A table fits the width that it is given, unless the columns that are always shown are wider; it shows the columns with the
-// lowest ranks, and names the others.
+// A table fits the width that it is given, unless the columns that are always shown are wider; it
+// shows the columns with the lowest ranks, and names the others.
 func TestTablesFit(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		var g Grid

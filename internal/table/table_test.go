@@ -36,8 +36,9 @@ func runs() *Table[run] {
 		Line: func(above, r run) bool { return above.part != r.part }}
 }
 
-// TestForms: one list of columns gives every form. People see titles, numbers as a column shows them, what is new in a row and
-// no columns of files; files have names, exact values and no columns of people.
+// TestForms: one list of columns gives every form. People see titles, numbers as a column shows
+// them, what is new in a row and no columns of files; files have names, exact values and no columns
+// of people.
 func TestForms(t *testing.T) {
 	markdown := "| part | run | tokens | ms | bar |\n| --- | --- | ---:| ---:| --- |\n| a | =one | 1 | 250 | # |\n|  | two, \"2\" | 3 | 125 | ### |\n| b |  | 2 | 0.0152588 | ## |"
 	terminal := "┌──────┬──────────┬────────┬───────────┬─────┐\n│ part │ run      │ tokens │        ms │ bar │\n├──────┼──────────┼────────┼───────────┼─────┤\n" +
@@ -86,7 +87,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestNoNumber: JSON has no form for what is no number, and a value that has none is an error and not silence.
+// TestNoNumber: JSON has no form for what is no number, and a value that has none is an error and
+// not silence.
 func TestNoNumber(t *testing.T) {
 	value := Column[any]{Name: "v", Value: func(v any) any { return v }}
 	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -134,7 +136,8 @@ func TestFilled(t *testing.T) {
 	}
 }
 
-// TestMinusForPeople: what is less has a minus sign for people, and the hyphen that programs read in files.
+// TestMinusForPeople: what is less has a minus sign for people, and the hyphen that programs read
+// in files.
 func TestMinusForPeople(t *testing.T) {
 	rows := Of([]Column[*float64]{{Name: "difference", Kind: Number, Format: "%+.1f", Value: func(v *float64) any { return *v }}}, []float64{-8.44, 3})
 	if text := rows.Render(View{}); !strings.Contains(text, "−8.4") || !strings.Contains(text, "+3.0") {

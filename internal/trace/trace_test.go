@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestBounded: beyond its limit a trace takes no more events, counts them, and stays a trace; what it holds does not grow.
+// TestBounded: beyond its limit a trace takes no more events, counts them, and stays a trace; what
+// it holds does not grow.
 func TestBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes two million events")
@@ -31,7 +32,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestTrace: names are quoted, times are microseconds to the nanosecond, and neighbours meet after rounding.
+// TestTrace: names are quoted, times are microseconds to the nanosecond, and neighbours meet after
+// rounding.
 func TestTrace(t *testing.T) {
 	var b bytes.Buffer
 	w := New(&b)

@@ -29,7 +29,8 @@ func TestAttentionColumn(t *testing.T) {
 	}
 }
 
-// TestOptionsOfRows: what a row tells an engine that the engine has not got, or not on that chip, and what is no number, are reasons.
+// TestOptionsOfRows: what a row tells an engine that the engine has not got, or not on that chip,
+// and what is no number, are reasons.
 func TestOptionsOfRows(t *testing.T) {
 	const head = "model,system,engine,precision,concurrency,isl,osl,tp,%s,ttft_ms,tpot_ms\n"
 	for _, c := range []struct{ column, row, why string }{
@@ -55,8 +56,9 @@ func TestOptionsOfRows(t *testing.T) {
 	}
 }
 
-// TestToldShare: a share of the memory that a row states counts, also where it is the one that is assumed of servers elsewhere: the more
-// of it, the fewer requests wait. A server that is told none takes less than that.
+// TestToldShare: a share of the memory that a row states counts, also where it is the one that is
+// assumed of servers elsewhere: the more of it, the fewer requests wait. A server that is told none
+// takes less than that.
 func TestToldShare(t *testing.T) {
 	const head = "model,system,engine,tp,isl,osl,concurrency,mem-fraction-static,ttft_ms,tpot_ms\n"
 	const row = "llama_3_70b,H100_SXM,sglang,8,8192,1024,512,"

@@ -7,7 +7,8 @@ import (
 	"throughline/internal/question"
 )
 
-// TestDraftGains: two runs that differ in drafts alone make a pair, by medians where means are missing; others make none.
+// TestDraftGains: two runs that differ in drafts alone make a pair, by medians where means are
+// missing; others make none.
 func TestDraftGains(t *testing.T) {
 	const table = `model,system,backend,isl,osl,concurrency,num_gpus,tp,drafts,tpot_mean_ms,tpot_p50
 DeepSeek-R1,h200,sglang,1000,1000,8,8,8,0,20,19

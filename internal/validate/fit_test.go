@@ -46,8 +46,8 @@ func fitOf(t *testing.T, table string, change func(*question.Question)) *Fitted 
 	return got
 }
 
-// TestFitRecovers: runs that were made with scales and a wait give these back, where the fit is told to go as far as they say,
-// and the other runs are predicted by it.
+// TestFitRecovers: runs that were made with scales and a wait give these back, where the fit is
+// told to go as far as they say, and the other runs are predicted by it.
 func TestFitRecovers(t *testing.T) {
 	truth := deploy.Fit{Decode: 1.4, Prefill: 0.7, First: 0.05}
 	table := madeRuns(t, truth, [3]int{1024, 1024, 4}, [3]int{1024, 1024, 64}, [3]int{1024, 1024, 256})
@@ -65,8 +65,8 @@ func TestFitRecovers(t *testing.T) {
 	}
 }
 
-// TestFitOfOneRun: one run that is as predicted corrects nothing; one whose tokens take a fifth longer corrects the most of that,
-// not all, since runs have noise.
+// TestFitOfOneRun: one run that is as predicted corrects nothing; one whose tokens take a fifth
+// longer corrects the most of that, not all, since runs have noise.
 func TestFitOfOneRun(t *testing.T) {
 	none := fitOf(t, madeRuns(t, deploy.Fit{}, [3]int{1024, 1024, 32}), nil).Fit
 	if math.Abs(none.Decode-1) > 1e-3 || math.Abs(none.Prefill-1) > 1e-3 || math.Abs(none.First) > 1e-3 {
@@ -76,8 +76,8 @@ func TestFitOfOneRun(t *testing.T) {
 	if d := slow.Fit.Decode; d < 1.1 || d > 1.2 {
 		t.Errorf("decode ×%v for steps that take a fifth longer", d)
 	}
-	// At other lengths all is left of decoding, of the others 0.7, and between as much as lengths are alike: of 1.5 times the
-	// tokens ln 1.5 / ln 2 of the way.
+	// At other lengths all is left of decoding, of the others 0.7, and between as much as lengths
+	// are alike: of 1.5 times the tokens ln 1.5 / ln 2 of the way.
 	slow.File.Prefill, slow.File.First = 2, 10
 	for input, share := range map[int]float64{922: 1, 3688: 0.7, 1383: 1 - 0.3*math.Log(1.5)/math.Ln2} {
 		got := slow.File.Fit(input, 922)
@@ -87,7 +87,8 @@ func TestFitOfOneRun(t *testing.T) {
 	}
 }
 
-// TestFitOfSpreadLengths: where a table says how lengths are spread, the fit is for their means, which is what simulate looks up.
+// TestFitOfSpreadLengths: where a table says how lengths are spread, the fit is for their means,
+// which is what simulate looks up.
 func TestFitOfSpreadLengths(t *testing.T) {
 	table := "model,system,engine,tp,isl,osl,lengths,concurrency,ttft_ms,tpot_ms\nLlama-3.1-8B,H200,vllm,1,1000,200,uniform:0.1,4,50,10\n"
 	if got := fitOf(t, table, nil).File.Lengths[0]; got != [2]int{550, 110} {
@@ -109,9 +110,10 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
-// TestTwoBackends: each backend of a log of DeepSeek-V3, fitted to its run with 16 clients by three numbers, tells all means and
-// medians of its run with 32 within 7.5%. The log names no hardware; its servers were told SGLANG_ENABLE_FLASHINFER_GEMM, whose
-// kernels are for Blackwell, so that its rows say B200.
+// TestTwoBackends: each backend of a log of DeepSeek-V3, fitted to its run with 16 clients by three
+// numbers, tells all means and medians of its run with 32 within 7.5%. The log names no hardware;
+// its servers were told SGLANG_ENABLE_FLASHINFER_GEMM, whose kernels are for Blackwell, so that its
+// rows say B200.
 func TestTwoBackends(t *testing.T) {
 	for _, backend := range []string{"flashinfer", "triton"} {
 		q := question.DefaultOf(question.CalibrateServing)

@@ -88,7 +88,8 @@ func TestNoPowerNoWatts(t *testing.T) {
 	}
 }
 
-// TestFitKeepsWhatNoRowShows: energies of other number types, of links and of the host, and what the controller averages over.
+// TestFitKeepsWhatNoRowShows: energies of other number types, of links and of the host, and what
+// the controller averages over.
 func TestFitKeepsWhatNoRowShows(t *testing.T) {
 	s := *builtin.System(t, "H200")
 	power := *s.Power

@@ -78,8 +78,8 @@ A page,,Llama-3.1-70B,H200,4,TP4,FP8,2048,,4,prefill_throughput,1,tok/s,table,,v
 	}
 }
 
-// TestPublishedDrafts: rows of one table differ in how many drafts are accepted, 1.9 tokens of a step in one and 1.4 in the next; the
-// steps take as long.
+// TestPublishedDrafts: rows of one table differ in how many drafts are accepted, 1.9 tokens of a
+// step in one and 1.4 in the next; the steps take as long.
 func TestPublishedDrafts(t *testing.T) {
 	const row = "A page,,DeepSeek-V3,H200,8,DP8 EP8,FP8,2000,100,64,decode_throughput,1,tok/s,table,,sglang,,1,"
 	r := publishedRows(t, row+"0.9\n"+row+"0.4\n")
@@ -114,8 +114,9 @@ A page,,DeepSeek-V3,H100,16,DP16 EP16,FP8,2000,100,,decode_throughput,1,tok/s,ta
 	}
 }
 
-// TestStarts: what servers print of their caches when they start is predicted to within 5%, but for two models: one whose cache has
-// several pools, and one whose weights an engine fills up. A line that has no prediction says why.
+// TestStarts: what servers print of their caches when they start is predicted to within 5%, but for
+// two models: one whose cache has several pools, and one whose weights an engine fills up. A line
+// that has no prediction says why.
 func TestStarts(t *testing.T) {
 	const name = "../../measure/starts.csv"
 	f, err := os.Open(name)
@@ -147,7 +148,8 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// TestUsualMetrics: metrics in any usual name; percentiles, which no published figure is compared with, are none.
+// TestUsualMetrics: metrics in any usual name; percentiles, which no published figure is compared
+// with, are none.
 func TestUsualMetrics(t *testing.T) {
 	for name, want := range map[string]string{
 		"Mean TTFT": "ttft", "avg_itl": "tpot", "E2E latency": "request_latency", "tok/s/user": "per_user_output_throughput", "Output tokens/s/GPU": "output_throughput",

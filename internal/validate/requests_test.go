@@ -34,8 +34,8 @@ func replay(t *testing.T, dir, steps string) *RequestsReport {
 	return r
 }
 
-// TestRecordedSteps: with the times of the recorded steps, every step does what the engine did, and requests see what they
-// saw.
+// TestRecordedSteps: with the times of the recorded steps, every step does what the engine did, and
+// requests see what they saw.
 func TestRecordedSteps(t *testing.T) {
 	needRuns(t)
 	r := replay(t, recordedRuns, "recorded")
@@ -112,14 +112,15 @@ func TestOnlyTimesAreRead(t *testing.T) {
 	}
 }
 
-// spread is the median and the 90th percentile of the absolute errors of a metric over all runs, in percent.
+// spread is the median and the 90th percentile of the absolute errors of a metric over all runs, in
+// percent.
 func spread(r *RequestsReport, metric string) (median, high float64) {
 	median, high, _ = r.Spread(metric)
 	return median, high
 }
 
-// TestReplayedRuns: what requests see, on step times of the run, of the table and of our own H200, is as close to what was
-// measured as is claimed in docs/serving.md.
+// TestReplayedRuns: what requests see, on step times of the run, of the table and of our own H200,
+// is as close to what was measured as is claimed in docs/serving.md.
 func TestReplayedRuns(t *testing.T) {
 	needRuns(t)
 	for steps, most := range map[string]struct{ mean, p99, meanHigh, p99High float64 }{
@@ -146,7 +147,8 @@ func small(t *testing.T, change func(files map[string]string)) string {
 	files := map[string]string{
 		"runs.csv":     "run,model,policy,budget,max_running,kv_tokens,arrival,clients,ttft_mean_ms,steps\na,m,A,64,4,160,poisson,,15,5\n",
 		"requests.csv": "run,req,arrival,input,output\na,0,0,16,2\na,1,0.005,32,3\n",
-		// Step 0 computes the first prompt, step 1 the second, then both decode: the first ends, the second has one more.
+		// Step 0 computes the first prompt, step 1 the second, then both decode: the first ends,
+		// the second has one more.
 		"steps.csv": "run,step,t_start,t_end,n_decode,prefill_tokens,prefill_seqs,n_waiting,kv_blocks_used,sum_ctx\n" +
 			"a,0,0,0.01,0,16,1,0,1,0\na,1,0.01,0.02,0,32,1,0,3,0\na,2,0.02,0.03,2,0,0,0,5,50\na,3,0.03,0.04,1,0,0,0,3,34\n",
 		"step_times.csv": "model,kind,n_decode,ctx,sum_ctx,prefill_tokens,prefill_seqs,past_per_seq,gpu_ms,wall_ms\nm,P,0,0,0,16,1,0,9,10\nm,D,1,16,16,0,0,0,9,10\n",
@@ -237,7 +239,8 @@ func TestBadRuns(t *testing.T) {
 	}
 }
 
-// TestSomeOfTheRuns: a folder whose runs.csv lists some of the runs is replayed as far as that goes.
+// TestSomeOfTheRuns: a folder whose runs.csv lists some of the runs is replayed as far as that
+// goes.
 func TestSomeOfTheRuns(t *testing.T) {
 	r := replay(t, small(t, func(f map[string]string) {
 		f["requests.csv"] += "z,0,5,16,2\nz,1,4,16,2\n"
@@ -248,7 +251,8 @@ func TestSomeOfTheRuns(t *testing.T) {
 	}
 }
 
-// TestUnknownModels: runs of a model that nobody knows are left out, with the reason; a model file beside the runs is one.
+// TestUnknownModels: runs of a model that nobody knows are left out, with the reason; a model file
+// beside the runs is one.
 func TestUnknownModels(t *testing.T) {
 	dir := small(t, func(f map[string]string) {
 		f["runs.csv"] += "b,Llama-3.1-8B,B,64,4,160,poisson,,15,5\n"

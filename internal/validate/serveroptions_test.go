@@ -59,8 +59,9 @@ func TestOptionsInAnyCase(t *testing.T) {
 	}
 }
 
-// TestPromptTokens: a server that made five times the tokens of a prompt, as on 2026-04-17, takes more than five times as long for the first
-// token of a single client, as attention sees more besides, and longer for the others, which see more.
+// TestPromptTokens: a server that made five times the tokens of a prompt, as on 2026-04-17, takes
+// more than five times as long for the first token of a single client, as attention sees more
+// besides, and longer for the others, which see more.
 func TestPromptTokens(t *testing.T) {
 	const table = "model,system,engine,precision,tp,isl,osl,concurrency,date,source,ttft_ms,tpot_ms\n" +
 		"DeepSeek-V3,B300,sglang,fp8,8,8192,1024,1,2026-04-17,InferenceX,1,1\n" +
@@ -72,7 +73,8 @@ func TestPromptTokens(t *testing.T) {
 	}
 }
 
-// TestToldProducts: the kernels of products that a row says of itself count, and its prompts take longer.
+// TestToldProducts: the kernels of products that a row says of itself count, and its prompts take
+// longer.
 func TestToldProducts(t *testing.T) {
 	const head = "model,system,engine,precision,concurrency,isl,osl,tp,fp8-gemm-backend,ttft_ms,tpot_ms\n"
 	row := "DeepSeek-V3,B200,sglang,fp8_block,1,3000,300,8,"
@@ -83,8 +85,8 @@ func TestToldProducts(t *testing.T) {
 	}
 }
 
-// TestColumnsAsTheyAre: rows in the columns of public tables are read as they are. What a column says of drafts, ranks and caches is
-// answered or refused, never passed over.
+// TestColumnsAsTheyAre: rows in the columns of public tables are read as they are. What a column
+// says of drafts, ranks and caches is answered or refused, never passed over.
 func TestColumnsAsTheyAre(t *testing.T) {
 	const head = "source,model,system,num_gpus,framework,precision,isl,osl,length_spread,arrival,num_prompts,concurrency,request_rate,tp,dp_attention,ep,disagg,spec,spec_tokens,flags,ttft_mean_ms,tpot_mean_ms\n"
 	row := func(ranks, spec, tokens, flags string) string {

@@ -103,7 +103,8 @@ func TestServingRefuses(t *testing.T) {
 	}
 }
 
-// TestServingNames: the names of models and systems in tables of serving runs lead to the catalogues.
+// TestServingNames: the names of models and systems in tables of serving runs lead to the
+// catalogues.
 func TestServingNames(t *testing.T) {
 	for ref, want := range map[string]string{
 		"Qwen/Qwen3-235B-A22B-FP8":                    "Qwen3-235B-A22B",
@@ -144,8 +145,8 @@ func TestServingNames(t *testing.T) {
 	}
 }
 
-// TestRowThatDoesNotFit: servers that were measured have started, so they take all of the memory; a row without measurements
-// is refused, as estimate refuses it.
+// TestRowThatDoesNotFit: servers that were measured have started, so they take all of the memory; a
+// row without measurements is refused, as estimate refuses it.
 func TestRowThatDoesNotFit(t *testing.T) {
 	const table = `model_path,system,backend,precision,mode,isl,osl,concurrency,num_gpus,tp_size,silicon_ttft_ms,silicon_tpot_ms
 Llama-3.1-70B,H100_SXM,sglang,fp8,agg,2000,100,8,1,1,,

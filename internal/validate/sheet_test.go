@@ -8,8 +8,8 @@ import (
 	"throughline/internal/question"
 )
 
-// TestSheetOfRawData: a table with the columns of the sheet of raw data is predicted as one with the usual names, and what the
-// question says stands for what a table does not.
+// TestSheetOfRawData: a table with the columns of the sheet of raw data is predicted as one with
+// the usual names, and what the question says stands for what a table does not.
 func TestSheetOfRawData(t *testing.T) {
 	predicted := func(table, said string) (ttft, tpot float64) {
 		t.Helper()

@@ -18,8 +18,8 @@ Llama-3.1-8B,H200,1,16,1000,200,lognormal:0.5,60,8,50,400,9,1700
 Llama-3.1-8B,H200,1,16,1000,200,lognormal:0.5,60,8,,,,
 `
 
-// TestPercentiles: a percentile stands beside a percentile of the simulation, in the columns of the table, and only where the
-// row has one.
+// TestPercentiles: a percentile stands beside a percentile of the simulation, in the columns of the
+// table, and only where the row has one.
 func TestPercentiles(t *testing.T) {
 	figure := func(r *Report, row int, name string) Figure {
 		return r.Rows[row].Figures[slices.Index(r.Figures, name)]
@@ -44,7 +44,8 @@ func TestPercentiles(t *testing.T) {
 	}
 }
 
-// TestOverload: a row whose requests come faster than the server answers says so, and by how much; one that keeps up does not.
+// TestOverload: a row whose requests come faster than the server answers says so, and by how much;
+// one that keeps up does not.
 func TestOverload(t *testing.T) {
 	const table = `model,system,engine,tp,isl,osl,concurrency,request_rate,num_prompts,ttft_ms,tpot_ms
 Llama-3.1-8B,H200,vllm,1,1024,256,,80,2000,100,10
@@ -75,8 +76,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestThinned: of six or seven servers that a hundred thousand requests come to at 90 a second, one answers the requests of one for as
-// long; a single one answers the first.
+// TestThinned: of six or seven servers that a hundred thousand requests come to at 90 a second, one
+// answers the requests of one for as long; a single one answers the first.
 func TestThinned(t *testing.T) {
 	for servers, want := range map[int]struct {
 		parts, requests int
@@ -89,8 +90,8 @@ func TestThinned(t *testing.T) {
 	}
 }
 
-// TestDraftSequences: a server of SGLang with drafts runs 48 requests over its data-parallel ranks unless its row says how many;
-// without drafts it runs as many as memory holds.
+// TestDraftSequences: a server of SGLang with drafts runs 48 requests over its data-parallel ranks
+// unless its row says how many; without drafts it runs as many as memory holds.
 func TestDraftSequences(t *testing.T) {
 	table := "model,system,backend,precision,tp,num_gpus,isl,osl,concurrency,drafts,lengths,max_running_requests,ttft_ms,tpot_ms\n" +
 		"DeepSeek-R1,H200,sglang,fp8,8,8,1024,1024,256,3,fixed,,1,1\n" +
@@ -159,7 +160,8 @@ func TestSameSimulation(t *testing.T) {
 	}
 }
 
-// TestUnsized: a row without GPUs and sizes is a server on the fewest GPUs that hold it: 141 GB of weights take two cards of 80 GB.
+// TestUnsized: a row without GPUs and sizes is a server on the fewest GPUs that hold it: 141 GB of
+// weights take two cards of 80 GB.
 func TestUnsized(t *testing.T) {
 	r := readRow(t, "model,system,engine,request_rate,concurrency,isl,osl,gpus,replicas\nmeta-llama/Llama-3.x-70B,h100,vllm,2,,75,20,,2\n")
 	if pool := r.Served.Of(op.Decode); pool.Plan.Attention.TP != 2 || pool.Count != 2 {

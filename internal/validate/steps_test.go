@@ -12,9 +12,10 @@ import (
 
 const stepHeader = "model,chip,gpus,engine,tp,dp,ep,precision,phase,sequences_per_rank,new_tokens_per_rank,kv_tokens_per_rank,time_ms\n"
 
-// TestSteps: a step takes what estimate says of it and, since no other is under way, what the host of the engine adds: for its sequences, for
-// 2·1000 cached tokens of prompts, and for four more tables of blocks than other models have. 13 sequences that decode run in the graph
-// of 16, with as many cached tokens.
+// TestSteps: a step takes what estimate says of it and, since no other is under way, what the host
+// of the engine adds: for its sequences, for 2·1000 cached tokens of prompts, and for four more
+// tables of blocks than other models have. 13 sequences that decode run in the graph of 16, with as
+// many cached tokens.
 func TestSteps(t *testing.T) {
 	const rows = "meta-llama/Llama-3.1-70B-Instruct,h200,8,vllm,8,1,1,fp8,decode,13,13,15987,10\n" +
 		"deepseek-ai/DeepSeek-V3.2,b200,8,vllm,1,8,8,nvfp4,prefill,2,513,2000,100\n" +
@@ -84,9 +85,11 @@ func TestStepReasons(t *testing.T) {
 	}
 }
 
-// TestUncapturedSteps: 513 sequences of a model that nothing compiles are launched one by one, which takes three times as long as the graph of
-// 512 at least; the steps of one that is compiled take no more than twice as long beyond it. Behind cached tokens the scores of an
-// indexer are bounded by 512 MiB: 128 queries see a million entries at a time, so that eight times as many take longer by eight launches.
+// TestUncapturedSteps: 513 sequences of a model that nothing compiles are launched one by one,
+// which takes three times as long as the graph of 512 at least; the steps of one that is compiled
+// take no more than twice as long beyond it. Behind cached tokens the scores of an indexer are
+// bounded by 512 MiB: 128 queries see a million entries at a time, so that eight times as many take
+// longer by eight launches.
 func TestUncapturedSteps(t *testing.T) {
 	const v4, glm = "deepseek-ai/DeepSeek-V4-Flash,b200,4,vllm,4,1,4,fp8+mxfp4 (checkpoint),", "nvidia/GLM-5.2-NVFP4,b200,8,vllm,8,1,8,nvfp4,"
 	const rows = v4 + "decode,512,512,1024,\n" + v4 + "decode,513,513,1026,\n" + glm + "decode,512,512,1024,\n" + glm + "decode,513,513,1026,\n" +
@@ -102,7 +105,8 @@ func TestUncapturedSteps(t *testing.T) {
 	if ms(3) > 2*ms(2) {
 		t.Errorf("compiled: 513 sequences take %.1f ms, 512 take %.1f", ms(3), ms(2))
 	}
-	// A tile takes 2·128·128 operations for each of 2^20 entries on one of 148 multiprocessors that reach 0.45 of 4500 T/s together, in 21 layers.
+	// A tile takes 2·128·128 operations for each of 2^20 entries on one of 148 multiprocessors that
+	// reach 0.45 of 4500 T/s together, in 21 layers.
 	launch := 1e3 * 21 * 2 * 128 * 128 * (1 << 20) * 148 / (0.45 * 4500e12)
 	if more := ms(5) - ms(4); more < 7*launch || more > 8*launch+100 {
 		t.Errorf("seven more launches of %.1f ms take %.1f", launch, more)

@@ -22,7 +22,8 @@ import (
 	"throughline/workload"
 )
 
-// TestOps: a plain system is the roofline at its calibration: H200 has 989 T operations, 4800 GB/s, 0.8 of both.
+// TestOps: a plain system is the roofline at its calibration: H200 has 989 T operations, 4800 GB/s,
+// 0.8 of both.
 func TestOps(t *testing.T) {
 	const csv = `kind,dtype,params,flops,bytes,time_us
 gemm,bf16,m=1024;n=1024;k=1024,1e12,1e6,2000
@@ -87,8 +88,8 @@ func TestForwardReasons(t *testing.T) {
 	}
 }
 
-// TestMeasuredH200: calibrated on measured kernels alone, whole forward passes that no fit has seen come out within the
-// targets: 4% in decode, 5% in prefill.
+// TestMeasuredH200: calibrated on measured kernels alone, whole forward passes that no fit has seen
+// come out within the targets: 4% in decode, 5% in prefill.
 func TestMeasuredH200(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("fits take minutes under the race detector")
@@ -140,8 +141,8 @@ func measuredFile(t *testing.T, set *kernel.Set) []byte {
 	return out
 }
 
-// BenchmarkCalibrated is one evaluation of a decode plan on the calibrated H200, beside BenchmarkEvaluate of package
-// estimate on plain systems.
+// BenchmarkCalibrated is one evaluation of a decode plan on the calibrated H200, beside
+// BenchmarkEvaluate of package estimate on plain systems.
 func BenchmarkCalibrated(b *testing.B) {
 	table, err := measurement.ReadFile(files.Machine, filepath.Join("..", "..", "..", "shared", "measurements", "h200", "ops.csv"))
 	if err != nil {

@@ -14,7 +14,8 @@ const (
 	soon  = 80 * time.Millisecond
 )
 
-// TestWait: a change is seen soon after it is over, however the file is written, and one that is undone is none.
+// TestWait: a change is seen soon after it is over, however the file is written, and one that is
+// undone is none.
 func TestWait(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")

@@ -15,8 +15,8 @@ import (
 
 const stagedPath = "gpus=4&isl=512&mode=agg&model=llama_3_8b&osl=32&system=H100_SXM"
 
-// A page comes in stages: the best so far first, in the end what a page has that is answered at once. Figures are those of
-// simulations in all of them.
+// A page comes in stages: the best so far first, in the end what a page has that is answered at
+// once. Figures are those of simulations in all of them.
 func TestStages(t *testing.T) {
 	s := patient()
 	body := get(s, "GET", "/choose?"+stagedPath, nil).Body.String()
@@ -66,8 +66,8 @@ func TestSofarEvents(t *testing.T) {
 	}
 }
 
-// Who reads slowly takes no place at work, newer messages take the place of old ones, and a mistake in a computation is one
-// failed request.
+// Who reads slowly takes no place at work, newer messages take the place of old ones, and a mistake
+// in a computation is one failed request.
 func TestAside(t *testing.T) {
 	s := patient()
 	o := newOutbox()

@@ -35,7 +35,8 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// Of a table the runs nearest to the question are predicted: those of its model before others, and no more than are drawn.
+// Of a table the runs nearest to the question are predicted: those of its model before others, and
+// no more than are drawn.
 func TestNearRuns(t *testing.T) {
 	table := "model,system,engine,tp,isl,osl,concurrency,ttft_mean_ms,tpot_mean_ms\n"
 	for i := range mostNear + 10 {

@@ -149,7 +149,8 @@ func TestNoFiles(t *testing.T) {
 	}
 }
 
-// No view opens a file either: by settings, by deployments that are pinned, or by other names of its addresses.
+// No view opens a file either: by settings, by deployments that are pinned, or by other names of
+// its addresses.
 func TestViewsOpenNoFiles(t *testing.T) {
 	secret, err := os.ReadFile("/etc/passwd")
 	if err != nil {
@@ -178,7 +179,8 @@ func TestViewsOpenNoFiles(t *testing.T) {
 	}
 }
 
-// Who asks for the requests of a run that is too long to be kept is told so, and files that do not fit into memory end.
+// Who asks for the requests of a run that is too long to be kept is told so, and files that do not
+// fit into memory end.
 func TestLongRuns(t *testing.T) {
 	got := get(patient(), "GET", "/load/requests?between=0:100&isl=8&model=llama_3_8b&num-prompts=300000&osl=1&rate=5000&system=H200", nil)
 	if got.Code != 400 || !strings.Contains(got.Body.String(), "up to 200,000 requests") {
@@ -230,7 +232,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// A mistake of the program is an answer with a number that the log has, too, and no end of the server.
+// A mistake of the program is an answer with a number that the log has, too, and no end of the
+// server.
 func TestMistakes(t *testing.T) {
 	s := patient()
 	var log bytes.Buffer
@@ -253,7 +256,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// As many answers are computed at a time as there is room for; others wait, and too many are turned away.
+// As many answers are computed at a time as there is room for; others wait, and too many are turned
+// away.
 func TestBusy(t *testing.T) {
 	w := newWork(1, 1)
 	begun, end := make(chan struct{}), make(chan struct{})

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Every row of a plan can be pinned and explained, those of two pools and of fewer GPUs than were asked for, too: it has an answer
-// in all views, and the figure of the plan beside it. A pin without an answer says so and leaves the others.
+// Every row of a plan can be pinned and explained, those of two pools and of fewer GPUs than were
+// asked for, too: it has an answer in all views, and the figure of the plan beside it. A pin
+// without an answer says so and leaves the others.
 func TestRowsArePinned(t *testing.T) {
 	s := patient()
 	const plan = "/choose?gpus=5&isl=1024&model=llama_3_8b&osl=64&system=H200&tpot=30ms"

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Requests of a part of a run are those that came then, the longest TTFT first; one of them has its steps, of which those before
-// its first token and its wait are its TTFT.
+// Requests of a part of a run are those that came then, the longest TTFT first; one of them has its
+// steps, of which those before its first token and its wait are its TTFT.
 func TestRequests(t *testing.T) {
 	s := patient()
 	const path = "/load/requests?isl=512&model=llama_3_8b&num-prompts=60&osl=16&rate=20&system=H200&tp=1&between="
@@ -62,7 +62,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A part of the step as it is drawn: the title says it, and a chart that nobody sees is left out of a frame.
+// A part of the step as it is drawn: the title says it, and a chart that nobody sees is left out of
+// a frame.
 func TestFrameParts(t *testing.T) {
 	s := patient()
 	const path = "/why/frame?batch=8&model=llama_3_8b&system=H200&sys.mem1.GBps=6000"

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Measured runs of a file that was given at the start, or uploaded, stand beside the plans of their model and system: those of
-// other models are left out, and crosses say what a table says, too.
+// Measured runs of a file that was given at the start, or uploaded, stand beside the plans of their
+// model and system: those of other models are left out, and crosses say what a table says, too.
 func TestBeside(t *testing.T) {
 	src, err := os.ReadFile("../../docs/runs/deepseek_v3_triton_16.csv")
 	if err != nil {
@@ -23,8 +23,8 @@ func TestBeside(t *testing.T) {
 	if got.Code != 200 || strings.Count(body, `data-p="run0"`) < 2 || strings.Contains(body, `data-p="run1"`) {
 		t.Fatalf("status %d: %d marks of the first run, %d of a second", got.Code, strings.Count(body, `data-p="run0"`), strings.Count(body, `data-p="run1"`))
 	}
-	// 27386.98 ms for a request and 1119.91 ms to its first token were measured with 16 clients on 8
-	// GPUs: 26267.07 / 999 = 26.3 ms per token, 16 × 1000 / 27.38698 / 8 = 73.0 tokens/s/GPU.
+	// 27386.98 ms for a request and 1119.91 ms to its first token were measured with 16 clients on
+	// 8 GPUs: 26267.07 / 999 = 26.3 ms per token, 16 × 1000 / 27.38698 / 8 = 73.0 tokens/s/GPU.
 	for _, want := range []string{`<td class="num">1.12 s</td>`, `<td class="num">26.3 ms</td>`, `<td class="num">73</td>`, "1 measured run, joined"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s", want)

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A thousand connections that send half a request are bounded in number and in time, and a request after them is answered.
+// A thousand connections that send half a request are bounded in number and in time, and a request
+// after them is answered.
 func TestSlowConnections(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

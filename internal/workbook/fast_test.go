@@ -11,7 +11,8 @@ import (
 	"throughline/internal/workbook"
 )
 
-// TestTenThousandRuns: they take ten seconds of computing at most, and the memory of the file that is written and little more.
+// TestTenThousandRuns: they take ten seconds of computing at most, and the memory of the file that
+// is written and little more.
 func TestTenThousandRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

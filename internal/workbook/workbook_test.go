@@ -54,7 +54,8 @@ func written(t *testing.T, runs []*result.Record) []byte {
 	return b.Bytes()
 }
 
-// TestWorkbook: sheets have the values of the records, numbers as numbers, and what looks like a formula is a text.
+// TestWorkbook: sheets have the values of the records, numbers as numbers, and what looks like a
+// formula is a text.
 func TestWorkbook(t *testing.T) {
 	runs := records(t)
 	evil := *runs[0].Model
@@ -83,7 +84,8 @@ func TestWorkbook(t *testing.T) {
 			t.Errorf("%s: the header is not frozen: %+v, %v", sheet, p, err)
 		}
 	}
-	// The first run is the best of its model on its system; models differ in their rows, systems in their columns.
+	// The first run is the best of its model on its system; models differ in their rows, systems in
+	// their columns.
 	whole, card := runs[0].Tokens(), runs[0].Tokens()/float64(runs[0].Cards)
 	checkCell(t, f, workbook.WholeSheet, "F4", whole)
 	checkCell(t, f, workbook.CardSheet, "F4", card)
@@ -125,7 +127,8 @@ func TestSheetsForReaders(t *testing.T) {
 		if said[sheet+" _xlnm._FilterDatabase"] == "" {
 			t.Errorf("%s has no filters", sheet)
 		}
-		// The sentences and titles above a table are printed with it; of columns and rows what is read.
+		// The sentences and titles above a table are printed with it; of columns and rows what is
+		// read.
 		if got, paper := said[sheet+" _xlnm.Print_Area"], "'"+sheet+"'!$A$1:"+want.paper; got != paper {
 			t.Errorf("%s prints %s, want %s", sheet, got, paper)
 		}
@@ -146,7 +149,8 @@ func TestSheetsForReaders(t *testing.T) {
 	}
 }
 
-// TestDigits: people see three digits, 1,384 and 0.0349, of cells that keep all, in columns whose heads stand above them.
+// TestDigits: people see three digits, 1,384 and 0.0349, of cells that keep all, in columns whose
+// heads stand above them.
 func TestDigits(t *testing.T) {
 	f, err := excelize.OpenReader(bytes.NewReader(written(t, records(t))))
 	if err != nil {
@@ -179,8 +183,8 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// TestChartsHaveColours: programs without the default theme of Excel draw series in no colour unless they are told one, and
-// legends are in words.
+// TestChartsHaveColours: programs without the default theme of Excel draw series in no colour
+// unless they are told one, and legends are in words.
 func TestChartsHaveColours(t *testing.T) {
 	book := written(t, records(t))
 	z, err := zip.NewReader(bytes.NewReader(book), int64(len(book)))

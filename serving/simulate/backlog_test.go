@@ -63,7 +63,8 @@ func TestBacklogKeepsAll(t *testing.T) {
 	})
 }
 
-// TestBacklogIsSmall: a request that waits behind many takes 50 bytes, with the names of three blocks.
+// TestBacklogIsSmall: a request that waits behind many takes 50 bytes, with the names of three
+// blocks.
 func TestBacklogIsSmall(t *testing.T) {
 	const n = 200_000
 	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{step: 1}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 100, Sequences: 10}, Blocks: 1000, BlockTokens: 16}}}}

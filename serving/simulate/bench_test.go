@@ -37,8 +37,8 @@ func dense(tp, dp int) plan.Plan {
 	return plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: dp, PP: 1, TP: tp, CP: 1}}}
 }
 
-// BenchmarkReplicas: 100,000 requests of 512 + 512 tokens through 8 replicas of Llama-3.1-8B on H100, at most 256 of them
-// running on each, at 80% of the highest rate.
+// BenchmarkReplicas: 100,000 requests of 512 + 512 tokens through 8 replicas of Llama-3.1-8B on
+// H100, at most 256 of them running on each, at 80% of the highest rate.
 func BenchmarkReplicas(b *testing.B) {
 	// The highest rates, as throughline simulate --max-rate finds them.
 	for name, highest := range map[string]float64{"vllm": 166, "sglang": 153, "trtllm": 173} {
@@ -99,7 +99,8 @@ func BenchmarkSteady(b *testing.B) {
 	}
 }
 
-// TestMemory: a run of many requests takes less than a kilobyte for each, all that was ever allocated counted.
+// TestMemory: a run of many requests takes less than a kilobyte for each, all that was ever
+// allocated counted.
 func TestMemory(t *testing.T) {
 	const requests = 50_000
 	d := deployment(t, "Llama-3.1-8B", "H100_SXM", "vllm", dense(1, 8))

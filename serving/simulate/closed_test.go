@@ -22,8 +22,8 @@ func loop(t *testing.T, d *deploy.Deployment, clients, requests int, input, outp
 	return entering(t, d, clients, requests, input, output, 0)
 }
 
-// phases are those of a step that requests which all take as long to be scheduled may meet: with steps that are as long all of them meet the
-// same. The closed form is their mean.
+// phases are those of a step that requests which all take as long to be scheduled may meet: with
+// steps that are as long all of them meet the same. The closed form is their mean.
 const phases = 4
 
 // entering is a loop whose requests take so much longer to be scheduled, without that.
@@ -49,8 +49,8 @@ func entering(t *testing.T, d *deploy.Deployment, clients, requests int, input, 
 	return r
 }
 
-// unlimited is a deployment at the full clock: how far prompts are slowed down by a power limit depends on what runs before them, which
-// the closed form does not know (TestClosedFormWithPower).
+// unlimited is a deployment at the full clock: how far prompts are slowed down by a power limit
+// depends on what runs before them, which the closed form does not know (TestClosedFormWithPower).
 func unlimited(d deploy.Deployment) deploy.Deployment {
 	for i := range d.Pools {
 		sys := d.Pools[i].System.Clone()
@@ -60,8 +60,9 @@ func unlimited(d deploy.Deployment) deploy.Deployment {
 	return d
 }
 
-// TestClosedFormWithPower: where prompts take a fifth of the time at most, the closed form is within a tenth of TTFT and a fiftieth of TPOT
-// under the limit as delivered as well. Under lower ones it is slower: it does not know that processors which wait for their host may run faster
+// TestClosedFormWithPower: where prompts take a fifth of the time at most, the closed form is
+// within a tenth of TTFT and a fiftieth of TPOT under the limit as delivered as well. Under lower
+// ones it is slower: it does not know that processors which wait for their host may run faster
 // after that.
 func TestClosedFormWithPower(t *testing.T) {
 	inside := 0
@@ -80,7 +81,8 @@ func TestClosedFormWithPower(t *testing.T) {
 	}
 }
 
-// TestOneClient: a single client sees what the closed form says, behind every engine, aggregated and split: nothing waits.
+// TestOneClient: a single client sees what the closed form says, behind every engine, aggregated
+// and split: nothing waits.
 func TestOneClient(t *testing.T) {
 	for _, name := range []string{"vllm", "sglang", "trtllm", "none"} {
 		for _, split := range []bool{false, true} {
@@ -94,8 +96,8 @@ func TestOneClient(t *testing.T) {
 					t.Fatal(err)
 				}
 				r := loop(t, &d, 1, 3, workload.Length{Mean: n.Input, Kind: "fixed"}, workload.Length{Mean: n.Output, Kind: "fixed"})
-				// The closed form takes the middle of the output as the context of all steps, and the transfer between pools in
-				// proportion between powers of two.
+				// The closed form takes the middle of the output as the context of all steps, and
+				// the transfer between pools in proportion between powers of two.
 				if ttft, tpot := r.TTFT.Mean(), r.TPOT.Mean(); math.Abs(ttft/want.TTFT-1) > 0.002 || math.Abs(tpot/want.TPOT-1) > 0.002 {
 					t.Errorf("%s, split %v, %d + %d: TTFT %v and TPOT %v s, in closed form %v and %v", name, split, n.Input, n.Output, ttft, tpot, want.TTFT, want.TPOT)
 				}
@@ -107,8 +109,8 @@ func TestOneClient(t *testing.T) {
 // seen is what clients of a closed loop see when they have been at it for long.
 type seen struct{ ttft, tpot, rate float64 }
 
-// steady lets clients send requests one after another, and leaves out the first third of them, and the last, which have
-// fewer others beside them: the mean over the phases of a step.
+// steady lets clients send requests one after another, and leaves out the first third of them, and
+// the last, which have fewer others beside them: the mean over the phases of a step.
 func steady(t *testing.T, d *deploy.Deployment, clients, requests int, input, output workload.Length, step float64) seen {
 	t.Helper()
 	var mean seen
@@ -143,8 +145,9 @@ func steady(t *testing.T, d *deploy.Deployment, clients, requests int, input, ou
 	return mean
 }
 
-// TestClosedForm: where the closed form holds, clients that have been at it for long with lengths that differ, and prompts that
-// take up to a fifth of the time of a rank and are all launched or all captured, TTFT is within 5% of it, and TPOT and throughput within 2%. One combination in
+// TestClosedForm: where the closed form holds, clients that have been at it for long with lengths
+// that differ, and prompts that take up to a fifth of the time of a rank and are all launched or
+// all captured, TTFT is within 5% of it, and TPOT and throughput within 2%. One combination in
 // sixteen, and at full length all of them.
 func TestClosedForm(t *testing.T) {
 	experts := dense(8, 1)
@@ -188,7 +191,8 @@ func apart(d deploy.Deployment) deploy.Deployment {
 	return d
 }
 
-// closedForm compares what clients see with the closed form, and reports whether they are in its range.
+// closedForm compares what clients see with the closed form, and reports whether they are in its
+// range.
 func closedForm(t *testing.T, d *deploy.Deployment, what string, size [2]int, clients int, first float64) bool {
 	t.Helper()
 	lengths, err := workload.Lengths{Input: size[0], Output: size[1]}.Spread(files.Machine, "uniform:0.5")
@@ -202,7 +206,8 @@ func closedForm(t *testing.T, d *deploy.Deployment, what string, size [2]int, cl
 	if want.Prefilling > 0.2 || float64(clients) > want.Room {
 		return false
 	}
-	// Of prompts around what is captured the closed form sees the mean alone, and a step with two of them is launched as well.
+	// Of prompts around what is captured the closed form sees the mean alone, and a step with two
+	// of them is launched as well.
 	if c := d.Pools[0].Plan.CapturedPrompts; size[0]/2 <= c && c < 3*size[0] {
 		return false
 	}
@@ -219,8 +224,8 @@ func closedForm(t *testing.T, d *deploy.Deployment, what string, size [2]int, cl
 	return true
 }
 
-// TestServersTakeTurns: the next request of a client goes to another of several servers, in the middle of a step there. Without
-// that the TTFT of the closed form was 13% to 15% too short.
+// TestServersTakeTurns: the next request of a client goes to another of several servers, in the
+// middle of a step there. Without that the TTFT of the closed form was 13% to 15% too short.
 func TestServersTakeTurns(t *testing.T) {
 	inside := 0
 	for _, size := range [][2]int{{228, 531}, {115, 200}} {
@@ -236,8 +241,9 @@ func TestServersTakeTurns(t *testing.T) {
 	}
 }
 
-// TestRanksThatWait: ranks of an expert model wait for the prompts of each other, in the closed form as here, with few clients
-// and with many. Without that its TPOT was half as long, and TTFT of one client twice as long where all ranks were taken to have prompts.
+// TestRanksThatWait: ranks of an expert model wait for the prompts of each other, in the closed
+// form as here, with few clients and with many. Without that its TPOT was half as long, and TTFT of
+// one client twice as long where all ranks were taken to have prompts.
 func TestRanksThatWait(t *testing.T) {
 	ranks := dense(1, 8)
 	ranks.Experts = plan.ExpertSplit{EP: 8, TP: 1, DP: 1}
@@ -266,8 +272,9 @@ func TestRanksThatWait(t *testing.T) {
 	}
 }
 
-// TestPipelines: drawn pipelines of fewer clients than stages, whose prompts are cut or not, take as long here as in the closed form, within 5%,
-// TTFT within 8%: it was 4 times off where chunks followed one another there and not here.
+// TestPipelines: drawn pipelines of fewer clients than stages, whose prompts are cut or not, take
+// as long here as in the closed form, within 5%, TTFT within 8%: it was 4 times off where chunks
+// followed one another there and not here.
 func TestPipelines(t *testing.T) {
 	draw := rand.New(rand.NewPCG(4, 2))
 	of := func(list ...int) int { return list[draw.IntN(len(list))] }
@@ -305,8 +312,9 @@ func TestPipelines(t *testing.T) {
 	}
 }
 
-// TestFullPipelines: many clients on two batches in flight give as many requests per second here as in closed form, within 12%, which had up
-// to 28% more where prompts of both batches were taken to share a step. It ranks pipelines behind replicas that have no stages to wait for.
+// TestFullPipelines: many clients on two batches in flight give as many requests per second here as
+// in closed form, within 12%, which had up to 28% more where prompts of both batches were taken to
+// share a step. It ranks pipelines behind replicas that have no stages to wait for.
 func TestFullPipelines(t *testing.T) {
 	for _, name := range []string{"vllm", "sglang", "trtllm"} {
 		for _, clients := range []int{32, 128, 512} {

@@ -9,8 +9,9 @@ import (
 	"throughline/workload"
 )
 
-// TestCold: sixteen requests at once wait for a server that has just started, all but the first of them, whose step has one prompt, for
-// the stall, and for those before them; one alone does not wait, nor anybody where servers have been serving.
+// TestCold: sixteen requests at once wait for a server that has just started, all but the first of
+// them, whose step has one prompt, for the stall, and for those before them; one alone does not
+// wait, nor anybody where servers have been serving.
 func TestCold(t *testing.T) {
 	n := workload.Lengths{Input: 1000, Output: 50}
 	_, server := oneServer(t, "sglang", n)
@@ -49,8 +50,9 @@ func TestCold(t *testing.T) {
 	}
 }
 
-// TestAnswers: of four requests at once, whose answers keep the front end busy for 0.1 s at every step, the first tokens come as soon as
-// without that, and every other 0.4 s after the one before. A front end that is through before the next step delays nothing.
+// TestAnswers: of four requests at once, whose answers keep the front end busy for 0.1 s at every
+// step, the first tokens come as soon as without that, and every other 0.4 s after the one before.
+// A front end that is through before the next step delays nothing.
 func TestAnswers(t *testing.T) {
 	n := workload.Lengths{Input: 1000, Output: 50}
 	_, server := oneServer(t, "sglang", n)
@@ -83,8 +85,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestTogether: of a hundred requests at once none goes on before 10 ms of each have passed; one alone waits for its own 10 ms, and two
-// front ends need half as long.
+// TestTogether: of a hundred requests at once none goes on before 10 ms of each have passed; one
+// alone waits for its own 10 ms, and two front ends need half as long.
 func TestTogether(t *testing.T) {
 	for _, c := range []struct {
 		requests, fronts int

@@ -25,7 +25,8 @@ var ten = []workload.Request{
 	{Arrival: 9, Input: 4, Output: 2}, {Arrival: 20, Input: 5, Output: 2},
 }
 
-// drawnSteps runs requests on one rank and lists its steps, and when requests got their first tokens and ended.
+// drawnSteps runs requests on one rank and lists its steps, and when requests got their first
+// tokens and ended.
 func drawnSteps(t *testing.T, p Policy, list []workload.Request) (steps, requests string) {
 	t.Helper()
 	var b, ends strings.Builder
@@ -52,16 +53,17 @@ func drawnSteps(t *testing.T, p Policy, list []workload.Request) (steps, request
 	return b.String(), strings.TrimSpace(ends.String())
 }
 
-// TestDrawn: ten requests through a cache of 6 blocks of 4 tokens, steps of 8 tokens and at most 4 running, as they were
-// drawn by hand. A step has its start, the sequences that decode with the keys they read, and of each prompt the tokens
-// and those before them.
+// TestDrawn: ten requests through a cache of 6 blocks of 4 tokens, steps of 8 tokens and at most 4
+// running, as they were drawn by hand. A step has its start, the sequences that decode with the
+// keys they read, and of each prompt the tokens and those before them.
 func TestDrawn(t *testing.T) {
 	for _, c := range []struct {
 		policy          Policy
 		steps, requests string
 	}{
-		// With a watermark of one block. At 3 two of the four that decode need a block each where one is left: the newest makes
-		// room. It is computed again at 4, with the token it had. At 9 the eighth finds a block, but none would be left.
+		// With a watermark of one block. At 3 two of the four that decode need a block each where
+		// one is left: the newest makes room. It is computed again at 4, with the token it had. At
+		// 9 the eighth finds a block, but none would be left.
 		{Policy{Scheduling: deploy.Scheduling{Prefill: deploy.First}, Watermark: 0.1}, `
 0: 0 decode (0) +4@0 +4@0, 1 wait, 2 blocks
 1: 0 decode (0) +6@0, 1 wait, 4 blocks
@@ -79,7 +81,8 @@ func TestDrawn(t *testing.T) {
 20: 0 decode (0) +5@0, 0 wait, 2 blocks
 21: 1 decode (6), 0 wait, 2 blocks
 `, "1-8 1-4 2-4 3-10 6-6 7-8 9-10 11-13 11-12 21-22"},
-		// At 2 the fifth request gets the last 3 tokens of the step, and the rest at 3, before others.
+		// At 2 the fifth request gets the last 3 tokens of the step, and the rest at 3, before
+		// others.
 		{Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks}}, `
 0: 0 decode (0) +4@0 +4@0, 1 wait, 2 blocks
 1: 2 decode (10) +6@0, 1 wait, 6 blocks
@@ -95,7 +98,8 @@ func TestDrawn(t *testing.T) {
 20: 0 decode (0) +5@0, 0 wait, 2 blocks
 21: 1 decode (6), 0 wait, 2 blocks
 `, "1-3 1-2 2-3 3-6 4-4 4-5 6-7 7-9 10-11 21-22"},
-		// Outputs have room from the start. At 3 and at 5 a prompt that is longer than the step has left goes by itself.
+		// Outputs have room from the start. At 3 and at 5 a prompt that is longer than the step has
+		// left goes by itself.
 		{Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Prompts, ReservesOutput: true}}, `
 0: 0 decode (0) +4@0 +4@0, 1 wait, 4 blocks
 1: 2 decode (10) +6@0, 1 wait, 6 blocks
@@ -139,10 +143,12 @@ func TestDrawnVariants(t *testing.T) {
 		list   []workload.Request
 		steps  string
 	}{
-		// The request that comes at 0.5 is not in the step that was scheduled at 0, which starts at 1.
+		// The request that comes at 0.5 is not in the step that was scheduled at 0, which starts at
+		// 1.
 		"a step ahead": {func(p *Policy) { p.StepsAhead = 1 }, []workload.Request{{Input: 4, Output: 4}, {Arrival: 0.5, Input: 4, Output: 1}},
 			"0: 0 decode (0) +4@0, 0 wait, 1 blocks\n1: 1 decode (5), 0 wait, 2 blocks\n2: 1 decode (6) +4@0, 0 wait, 3 blocks\n3: 1 decode (7), 0 wait, 2 blocks\n"},
-		// The engine looks behind each prompt, before the steps at 0, 1, 2 and 6, and three steps of decodes later, at 5.
+		// The engine looks behind each prompt, before the steps at 0, 1, 2 and 6, and three steps
+		// of decodes later, at 5.
 		"polling": {func(p *Policy) { p.PollSteps = 3 }, []workload.Request{{Input: 4, Output: 7}, {Arrival: 0.5, Input: 4, Output: 1}, {Arrival: 2.5, Input: 4, Output: 1}},
 			"0: 0 decode (0) +4@0, 0 wait, 1 blocks\n1: 1 decode (5) +4@0, 0 wait, 3 blocks\n2: 1 decode (6), 0 wait, 2 blocks\n3: 1 decode (7), 0 wait, 2 blocks\n" +
 				"4: 1 decode (8), 0 wait, 2 blocks\n5: 1 decode (9) +4@0, 0 wait, 4 blocks\n6: 1 decode (10), 0 wait, 3 blocks\n"},
@@ -152,12 +158,13 @@ func TestDrawnVariants(t *testing.T) {
 		// A prompt of 20 tokens takes 8, 8 and 4 of them, while nobody decodes.
 		"cut prompts first": {func(p *Policy) { p.Prefill, p.CutsPrompts = deploy.First, true }, []workload.Request{{Input: 2, Output: 2}, {Arrival: 0.5, Input: 18, Output: 1}},
 			"0: 0 decode (0) +2@0, 0 wait, 1 blocks\n1: 0 decode (0) +8@0, 0 wait, 3 blocks\n2: 0 decode (0) +8@8, 0 wait, 5 blocks\n3: 0 decode (0) +2@16, 0 wait, 6 blocks\n4: 1 decode (3), 0 wait, 1 blocks\n"},
-		// At 2 the third needs a block to decode, and none is left: the fourth, whose prompt is half done, makes room.
+		// At 2 the third needs a block to decode, and none is left: the fourth, whose prompt is
+		// half done, makes room.
 		"preempted": {func(*Policy) {}, few(4),
 			"0: 0 decode (0) +4@0 +4@0, 2 wait, 2 blocks\n1: 2 decode (10) +4@0 +2@0, 0 wait, 6 blocks\n2: 3 decode (17), 1 wait, 6 blocks, 1 preempted\n" +
 				"3: 1 decode (6) +4@0, 0 wait, 3 blocks\n4: 1 decode (5), 0 wait, 2 blocks\n5: 1 decode (6), 0 wait, 2 blocks\n"},
-		// At 2 the newest needs a block where none is left, and is swapped out with its 4 tokens, which takes half a second. It
-		// comes back when the first has ended, to decode at once.
+		// At 2 the newest needs a block where none is left, and is swapped out with its 4 tokens,
+		// which takes half a second. It comes back when the first has ended, to decode at once.
 		"swapped out": {func(p *Policy) { p.SwapSeconds, p.Blocks = 0.125, 5 }, []workload.Request{{Input: 4, Output: 4}, {Input: 4, Output: 6}, {Arrival: 1, Input: 4, Output: 4}},
 			"0: 0 decode (0) +4@0 +4@0, 0 wait, 2 blocks\n1: 2 decode (10) +4@0, 0 wait, 5 blocks\n2: 2 decode (12), 1 wait, 4 blocks, 1 preempted\n" +
 				"3.5: 2 decode (14), 1 wait, 4 blocks\n4.5: 2 decode (13), 0 wait, 4 blocks\n6: 2 decode (15), 0 wait, 5 blocks\n7: 1 decode (7), 0 wait, 2 blocks\n"},
@@ -171,8 +178,9 @@ func TestDrawnVariants(t *testing.T) {
 	}
 }
 
-// TestScheduledOnce: in a cache of 4 blocks of 4 tokens the second of two requests makes room when the first needs its third block, and comes
-// back when that has ended. It has been scheduled once, at the very start.
+// TestScheduledOnce: in a cache of 4 blocks of 4 tokens the second of two requests makes room when
+// the first needs its third block, and comes back when that has ended. It has been scheduled once,
+// at the very start.
 func TestScheduledOnce(t *testing.T) {
 	p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 16, Sequences: 4}, Blocks: 4, BlockTokens: 4}
 	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Policy: p, Times: second{}}}}
@@ -187,8 +195,9 @@ func TestScheduledOnce(t *testing.T) {
 	}
 }
 
-// TestDrawnBalance: two ranks decode a request each, from steps of prompts that nothing held back. The third request comes to the first
-// of them at 0.5: alone it waits for the third step since then; where the other rank gets one, for that.
+// TestDrawnBalance: two ranks decode a request each, from steps of prompts that nothing held back.
+// The third request comes to the first of them at 0.5: alone it waits for the third step since
+// then; where the other rank gets one, for that.
 func TestDrawnBalance(t *testing.T) {
 	p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Prompts, StepTokens: 8, Sequences: 4}, Blocks: 100, BlockTokens: 4}
 	long := []workload.Request{{Input: 4, Output: 9}, {Input: 4, Output: 9}, {Arrival: 0.5, Input: 4, Output: 1}}

@@ -36,7 +36,8 @@ func settled(t *testing.T, d *deploy.Deployment, l *workload.Load) seen {
 	return steady(t, d, l.Clients, max(40, 1500/l.Clients), spread(l.Lengths.Input), spread(l.Lengths.Output), closedAt(t, d, l).TPOT)
 }
 
-// TestLooksBehindAQueue: clients that wait for room have been seen, so that it hardly matters how rarely a server looks for more.
+// TestLooksBehindAQueue: clients that wait for room have been seen, so that it hardly matters how
+// rarely a server looks for more.
 func TestLooksBehindAQueue(t *testing.T) {
 	const clients, running, polls, little = 120, 24, 30, 0.04
 	c := toldCases["PollSteps"]
@@ -61,8 +62,9 @@ func TestLooksBehindAQueue(t *testing.T) {
 	}
 }
 
-// TestPoolsDoNotWait: a prefill server looks for requests behind every prefill and has no decodes that prompts could wait beside, and a
-// decode server has heard of its requests before. What servers are told of polls and waits changes nothing, in either form.
+// TestPoolsDoNotWait: a prefill server looks for requests behind every prefill and has no decodes
+// that prompts could wait beside, and a decode server has heard of its requests before. What
+// servers are told of polls and waits changes nothing, in either form.
 func TestPoolsDoNotWait(t *testing.T) {
 	for _, name := range []string{"PollSteps", "WaitSteps", "BalanceSteps"} {
 		c := toldCases[name]

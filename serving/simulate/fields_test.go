@@ -23,7 +23,8 @@ func (s span) draw(random *rand.Rand) float64 {
 
 func (s span) count(random *rand.Rand) int { return int(math.Round(s.draw(random))) }
 
-// fieldCase shows what a field does: how much longer or shorter clients wait with set or facts, in closed form and in the simulation.
+// fieldCase shows what a field does: how much longer or shorter clients wait with set or facts, in
+// closed form and in the simulation.
 type fieldCase struct {
 	engine string
 	ranks  []int // data-parallel ones of an expert model; none: one of a dense model
@@ -31,7 +32,8 @@ type fieldCase struct {
 	drafts int
 	split  bool
 	gib    float64
-	// crowded are the least and most clients per sequence that the cache has room for, without the field and with it; none: any.
+	// crowded are the least and most clients per sequence that the cache has room for, without the
+	// field and with it; none: any.
 	crowded [2]span
 
 	clients, input, output span // of a rank; none: those below
@@ -42,7 +44,8 @@ type fieldCase struct {
 
 	launch   string // among the arguments of a server that is told the low amount
 	noLaunch string // why there is none
-	// entire requests are compared in place of TTFT: the wait of few clients for the cache is a small difference of long times.
+	// entire requests are compared in place of TTFT: the wait of few clients for the cache is a
+	// small difference of long times.
 	entire   bool
 	noEffect string // why the field is no matter of who shares steps, so that nothing is simulated
 }
@@ -202,7 +205,8 @@ func (c *drawnCase) deployed(t *testing.T, changed bool) deploy.Deployment {
 	return d
 }
 
-// figures are what clients see in closed form and in the simulation, and whether the closed form holds.
+// figures are what clients see in closed form and in the simulation, and whether the closed form
+// holds.
 func (c *drawnCase) figures(t *testing.T, changed bool) (closed, simulated seen, holds bool) {
 	t.Helper()
 	const busiest = 0.25 // share of the time with prompts
@@ -218,10 +222,11 @@ func (c *drawnCase) figures(t *testing.T, changed bool) (closed, simulated seen,
 	return seen{ttft: want.TTFT, tpot: want.TPOT}, settled(t, &d, &c.load), true
 }
 
-// TestSchedulingFields: every field of scheduling, what servers are told and what engines do, changes mean TTFT and TPOT as much in
-// closed form as in the simulation of clients that have been at it for long, for drawn amounts and loads in the range in which the
-// closed form holds without it, and stands in the arguments of a launch; or a reason says why not. A new field fails here until it
-// has a case.
+// TestSchedulingFields: every field of scheduling, what servers are told and what engines do,
+// changes mean TTFT and TPOT as much in closed form as in the simulation of clients that have been
+// at it for long, for drawn amounts and loads in the range in which the closed form holds without
+// it, and stands in the arguments of a launch; or a reason says why not. A new field fails here
+// until it has a case.
 func TestSchedulingFields(t *testing.T) {
 	for _, of := range []struct {
 		fields reflect.Type
@@ -269,8 +274,9 @@ func (c *fieldCase) launched(t *testing.T) {
 	}
 }
 
-// check compares the changes of TTFT and TPOT. Without the prompts that a step holds after a wait, TTFT with wait-steps grew by a tenth
-// too little; without the steps that balanced ranks save, TPOT fell by nothing in place of up to a sixth.
+// check compares the changes of TTFT and TPOT. Without the prompts that a step holds after a wait,
+// TTFT with wait-steps grew by a tenth too little; without the steps that balanced ranks save, TPOT
+// fell by nothing in place of up to a sixth.
 func (c *fieldCase) check(t *testing.T) {
 	if c.noEffect != "" {
 		return

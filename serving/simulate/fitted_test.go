@@ -12,8 +12,9 @@ import (
 	"throughline/workload"
 )
 
-// TestFitted: one client sees steps as a fit corrects them, in closed form and simulated alike. TPOT is that of decode steps
-// twice as long on the processors with the host as it was, TTFT has prompts half as long and 70 ms more.
+// TestFitted: one client sees steps as a fit corrects them, in closed form and simulated alike.
+// TPOT is that of decode steps twice as long on the processors with the host as it was, TTFT has
+// prompts half as long and 70 ms more.
 func TestFitted(t *testing.T) {
 	n := workload.Lengths{Input: 1000, Output: 200}
 	e, server := oneServer(t, "vllm", n)

@@ -14,8 +14,8 @@ func prompt(hashes ...uint64) *job {
 	return j
 }
 
-// TestHostKeepsIdleBlocks: blocks that lose their room in the cache go to the host, oldest first, and come back on a hit; what the host has
-// no room for is gone.
+// TestHostKeepsIdleBlocks: blocks that lose their room in the cache go to the host, oldest first,
+// and come back on a hit; what the host has no room for is gone.
 func TestHostKeepsIdleBlocks(t *testing.T) {
 	p := newPrefixCache(2)
 	first, second := prompt(1, 2), prompt(3, 4)

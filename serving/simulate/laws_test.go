@@ -78,8 +78,9 @@ func drawPool(t *rapid.T) Pool {
 	return p
 }
 
-// TestLaws: whatever the policy, every request ends once, nothing comes before its cause, no bound is broken, the same seed
-// gives the same run, and the requests in the system over time are their times in it (Little).
+// TestLaws: whatever the policy, every request ends once, nothing comes before its cause, no bound
+// is broken, the same seed gives the same run, and the requests in the system over time are their
+// times in it (Little).
 func TestLaws(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		traffic := drawTraffic(t)
@@ -166,7 +167,8 @@ func runLaws(t *rapid.T, o Options, traffic *workload.Traffic, want int) (*Recor
 	return r, b.Bytes()
 }
 
-// queue is one server that takes one request at a time: requests of one output token, and a step for each.
+// queue is one server that takes one request at a time: requests of one output token, and a step
+// for each.
 func queueOf(t *testing.T, rate float64, n int, service func(tokens float64) float64, input workload.Length) *Record {
 	t.Helper()
 	table, err := NewTable([]TableRow{{Tokens: 1, Prompts: 1, Seconds: service(1)}, {Tokens: 1000, Prompts: 1, Seconds: service(1000)}}, nil, nil)
@@ -198,8 +200,8 @@ func TestConstantService(t *testing.T) {
 	}
 }
 
-// TestLognormalService: the mean wait of M/G/1 is λ·E[S²] / (2·(1 − ρ)) (Pollaczek and Khinchine), with service times in
-// proportion to log-normal lengths.
+// TestLognormalService: the mean wait of M/G/1 is λ·E[S²] / (2·(1 − ρ)) (Pollaczek and Khinchine),
+// with service times in proportion to log-normal lengths.
 func TestLognormalService(t *testing.T) {
 	input := workload.Length{Mean: 500, Kind: "lognormal", By: 0.8}
 	random := rand.New(rand.NewPCG(5, 1)) // as the traffic draws them
@@ -220,8 +222,8 @@ func TestLognormalService(t *testing.T) {
 	}
 }
 
-// TestWorkIsConserved: where no wait is configured, a server steps as long as it has requests: it is idle only when nobody
-// is in the system.
+// TestWorkIsConserved: where no wait is configured, a server steps as long as it has requests: it
+// is idle only when nobody is in the system.
 func TestWorkIsConserved(t *testing.T) {
 	for _, prefill := range []deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts} {
 		var busy []Step
@@ -255,8 +257,9 @@ func TestWorkIsConserved(t *testing.T) {
 	}
 }
 
-// TestPrefixesUnderWay: requests that a steady run begins with have tokens from before it, which are in no block of the prefix cache;
-// those that follow find the 512 tokens that prompts begin with, whose 51 ms their first tokens then come earlier at least.
+// TestPrefixesUnderWay: requests that a steady run begins with have tokens from before it, which
+// are in no block of the prefix cache; those that follow find the 512 tokens that prompts begin
+// with, whose 51 ms their first tokens then come earlier at least.
 func TestPrefixesUnderWay(t *testing.T) {
 	for _, prefill := range []deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts} {
 		var ttft [2]float64
@@ -278,7 +281,8 @@ func TestPrefixesUnderWay(t *testing.T) {
 	}
 }
 
-// TestReplicas: every replica gets work under every routing, and about as much under those that look at the load.
+// TestReplicas: every replica gets work under every routing, and about as much under those that
+// look at the load.
 func TestReplicas(t *testing.T) {
 	for _, routing := range deploy.Routings {
 		o := Options{Routing: deploy.Routing(routing), Pools: []Pool{{Servers: 4, Ranks: 1, Times: linear{1e-3, 1e-4, 1e-7},
@@ -300,8 +304,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestLeastLoadedCountsPrompts: a prompt that is being computed is a load. The first request takes 100 s on one server; the
-// second has ended on the other when the third comes, which goes there.
+// TestLeastLoadedCountsPrompts: a prompt that is being computed is a load. The first request takes
+// 100 s on one server; the second has ended on the other when the third comes, which goes there.
 func TestLeastLoadedCountsPrompts(t *testing.T) {
 	for _, p := range []deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts} {
 		o := Options{Routing: deploy.LeastLoaded, Pools: []Pool{{Servers: 2, Ranks: 1, Times: linear{0, 1, 0},
@@ -385,7 +389,8 @@ type replayed []Step
 func (p replayed) Start(step int, _ float64) float64  { return p[step].Start }
 func (p replayed) End(step int, _, _ float64) float64 { return p[step].End }
 
-// TestReplay: a run on the recorded times of another, without its times of steps, gives the same bytes.
+// TestReplay: a run on the recorded times of another, without its times of steps, gives the same
+// bytes.
 func TestReplay(t *testing.T) {
 	for _, prefill := range []deploy.Policy{deploy.First, deploy.Chunks, deploy.Prompts} {
 		run := func(times Times, clock Clock) (string, replayed) {

@@ -57,8 +57,8 @@ type stream struct {
 	first, last float64
 }
 
-// TestLiveIsRun: requests that come while time passes, by pieces of any size, run as they do when all are known from the start,
-// and every token comes out at its time.
+// TestLiveIsRun: requests that come while time passes, by pieces of any size, run as they do when
+// all are known from the start, and every token comes out at its time.
 func TestLiveIsRun(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		o, list := drawServers(t), drawList(t)
@@ -118,8 +118,8 @@ func advance(t *rapid.T, l *Live, until float64) {
 	}
 }
 
-// TestLiveFaults: whoever goes, and whatever fails or stands still, every other request ends once with all its tokens, and
-// nothing is held in the end.
+// TestLiveFaults: whoever goes, and whatever fails or stands still, every other request ends once
+// with all its tokens, and nothing is held in the end.
 func TestLiveFaults(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		o, list := drawServers(t), drawList(t)
@@ -200,8 +200,8 @@ func nothingHeld(t *rapid.T, l *Live) {
 	}
 }
 
-// TestLiveByHand: steps of a second. The first request goes in the middle of a step, the second waits for it; the third is on
-// a server that fails, the fourth stands still for half a second.
+// TestLiveByHand: steps of a second. The first request goes in the middle of a step, the second
+// waits for it; the third is on a server that fails, the fourth stands still for half a second.
 func TestLiveByHand(t *testing.T) {
 	p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 8, Sequences: 1}, Blocks: 100, BlockTokens: 4}
 	var got []string
@@ -243,7 +243,8 @@ func TestLiveByHand(t *testing.T) {
 	}
 }
 
-// TestFlush: a prompt that came before is found again, in whole blocks, until the cache is flushed, which no request may run for.
+// TestFlush: a prompt that came before is found again, in whole blocks, until the cache is flushed,
+// which no request may run for.
 func TestFlush(t *testing.T) {
 	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{step: 0.01}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 512, Sequences: 8}, Blocks: 64, BlockTokens: 16, PrefixCache: true}}}}
 	hit := -1

@@ -12,8 +12,8 @@ import (
 	"throughline/workload"
 )
 
-// naive is an engine as its description reads: every sequence is looked at in every step. Policies are those of the recorded
-// runs, prefill first (A) and chunks beside decodes (B).
+// naive is an engine as its description reads: every sequence is looked at in every step. Policies
+// are those of the recorded runs, prefill first (A) and chunks beside decodes (B).
 type naive struct {
 	policy           Policy
 	list             []workload.Request
@@ -188,8 +188,8 @@ func (n *naive) run() string {
 	return n.out.String()
 }
 
-// TestAgainstNaive: the steps are those of an engine that looks at every sequence, where the cache is short and requests
-// have to make room, too.
+// TestAgainstNaive: the steps are those of an engine that looks at every sequence, where the cache
+// is short and requests have to make room, too.
 func TestAgainstNaive(t *testing.T) {
 	preempted := 0
 	long.Check(t, func(r *rapid.T) {

@@ -25,15 +25,17 @@ func mustRun(t testing.TB, o Options, s workload.Source) *Record {
 	return r
 }
 
-// TestPrefixCache: of three requests with a common prefix of 8 tokens and a fourth without, the second and third compute
-// only what is theirs. When the cache is needed for a large one, the prefix goes.
+// TestPrefixCache: of three requests with a common prefix of 8 tokens and a fourth without, the
+// second and third compute only what is theirs. When the cache is needed for a large one, the
+// prefix goes.
 func TestPrefixCache(t *testing.T) {
 	p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 64, Sequences: 4}, Blocks: 8, BlockTokens: 4, PrefixCache: true}
 	prefix := func(at float64, input int) workload.Request {
 		return workload.Request{Arrival: at, Input: input, Output: 1, Chain: 9, Shared: 8, HashTokens: 4}
 	}
 	steps, _ := drawnSteps(t, p, []workload.Request{prefix(0, 10), prefix(2, 12), prefix(4, 8), {Arrival: 6, Input: 30, Output: 1}, prefix(8, 10)})
-	// The third is the prefix itself: its last block is computed again, for one token at least has to be.
+	// The third is the prefix itself: its last block is computed again, for one token at least has
+	// to be.
 	want := "0: 0 decode (0) +10@0, 0 wait, 3 blocks\n2: 0 decode (0) +4@8, 0 wait, 3 blocks\n4: 0 decode (0) +4@4, 0 wait, 2 blocks\n" +
 		"6: 0 decode (0) +30@0, 0 wait, 8 blocks\n8: 0 decode (0) +10@0, 0 wait, 3 blocks\n"
 	if steps != want {
@@ -41,13 +43,14 @@ func TestPrefixCache(t *testing.T) {
 	}
 }
 
-// TestConversations: a turn finds all that was said before in the cache, but for what is left of a block.
+// TestConversations: a turn finds all that was said before in the cache, but for what is left of a
+// block.
 func TestConversations(t *testing.T) {
 	traffic := workload.Traffic{Requests: 5, Rate: 1, Arrival: workload.Arrival{Kind: "constant"}, Input: workload.Length{Mean: 100, Kind: "fixed"}, Output: workload.Length{Mean: 60, Kind: "fixed"}, Turns: 3, Think: 1, HashTokens: 16}
 	o := Options{Pools: []Pool{{Servers: 1, Ranks: 1, Times: linear{1e-3, 0, 0}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 512, Sequences: 4}, Blocks: 1000, BlockTokens: 16, PrefixCache: true}}}}
 	r := mustRun(t, o, traffic.Source())
-	// Prompts of 100, 260 and 420 tokens. After the first turn 159 tokens are in the cache, 9 blocks of 16; after the
-	// second 319, 19 blocks.
+	// Prompts of 100, 260 and 420 tokens. After the first turn 159 tokens are in the cache, 9
+	// blocks of 16; after the second 319, 19 blocks.
 	if want := int64(5 * (100 + 260 - 9*16 + 420 - 19*16)); r.Requests != 15 || r.Computed != want {
 		t.Errorf("%d requests, %d tokens computed, want %d", r.Requests, r.Computed, want)
 	}
@@ -72,7 +75,8 @@ func TestDrafts(t *testing.T) {
 	}
 }
 
-// TestRanksWait: two ranks of one server step together, as long as the slower one takes; two servers do not.
+// TestRanksWait: two ranks of one server step together, as long as the slower one takes; two
+// servers do not.
 func TestRanksWait(t *testing.T) {
 	long, short := workload.Request{Input: 100, Output: 5}, workload.Request{Input: 1, Output: 5}
 	for _, c := range []struct{ servers, ranks int }{{1, 2}, {2, 1}} {
@@ -91,8 +95,8 @@ func TestRanksWait(t *testing.T) {
 	}
 }
 
-// TestPools: two prefill servers and one that decodes. Transfers of 2 s each, of which half a second is left when a prefill
-// ends, share the link of the decode server.
+// TestPools: two prefill servers and one that decodes. Transfers of 2 s each, of which half a
+// second is left when a prefill ends, share the link of the decode server.
 func TestPools(t *testing.T) {
 	policy := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 1024, Sequences: 8}, Blocks: 1000, BlockTokens: 16}
 	o := Options{
@@ -103,8 +107,9 @@ func TestPools(t *testing.T) {
 	var got []string
 	o.Each = func(e *Ended) { got = append(got, fmt.Sprintf("%d: %g-%g", e.ID, e.First, e.Finish)) }
 	mustRun(t, o, &workload.List{Requests: []workload.Request{{Input: 10, Output: 3}, {Input: 10, Output: 3}, {Input: 10, Output: 1}}})
-	// The prompts of the first and the third share a step, so that all three end at 1. The link was free: it takes the first
-	// until 2, the third, from the same server, until 4, and the second until 6.
+	// The prompts of the first and the third share a step, so that all three end at 1. The link was
+	// free: it takes the first until 2, the third, from the same server, until 4, and the second
+	// until 6.
 	want := []string{"0: 2.25-4.25", "1: 6.25-8.25", "2: 4.25-4.25"}
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
@@ -112,13 +117,15 @@ func TestPools(t *testing.T) {
 	}
 }
 
-// TestDistribution: quantiles are those of numpy.percentile, and within 0.05% where values are counted in buckets.
+// TestDistribution: quantiles are those of numpy.percentile, and within 0.05% where values are
+// counted in buckets.
 func TestDistribution(t *testing.T) {
 	var d Distribution
 	d.Add(4, 1)
 	d.Add(1, 2)
 	d.Add(10, 1)
-	// 1, 1, 4, 10: the middle is half of the way from 1 to 4, three quarters a quarter of the way from 4 to 10.
+	// 1, 1, 4, 10: the middle is half of the way from 1 to 4, three quarters a quarter of the way
+	// from 4 to 10.
 	for share, want := range map[float64]float64{0: 1, 0.5: 2.5, 0.75: 5.5, 1: 10} {
 		if got := d.Quantile(share); math.Abs(got-want) > 1e-12 {
 			t.Errorf("quantile %g: %v, want %v", share, got, want)
@@ -145,8 +152,8 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-// TestIntervals: intervals of batch means cover the true mean of a series whose values depend on each other in about 95 of
-// 100 cases, and a start that is far off is left out.
+// TestIntervals: intervals of batch means cover the true mean of a series whose values depend on
+// each other in about 95 of 100 cases, and a start that is far off is left out.
 func TestIntervals(t *testing.T) {
 	covered, trials := 0, 400
 	for seed := range trials {
@@ -183,9 +190,9 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// TestShortRunsSayLittle: waiting times of an M/D/1 queue at a load of 0.8, which starts empty. A hundred requests give no
-// interval; of a thousand, runs in which neighbouring batches are alike give none, and most of the others cover the mean;
-// long ones nearly all do.
+// TestShortRunsSayLittle: waiting times of an M/D/1 queue at a load of 0.8, which starts empty. A
+// hundred requests give no interval; of a thousand, runs in which neighbouring batches are alike
+// give none, and most of the others cover the mean; long ones nearly all do.
 func TestShortRunsSayLittle(t *testing.T) {
 	const load, trials = 0.8, 300
 	for _, c := range []struct {
@@ -221,8 +228,8 @@ func TestShortRunsSayLittle(t *testing.T) {
 	}
 }
 
-// TestBottleneck: requests that wait name what they wait for; busy servers without a queue are bound by their steps; idle
-// ones by nothing.
+// TestBottleneck: requests that wait name what they wait for; busy servers without a queue are
+// bound by their steps; idle ones by nothing.
 func TestBottleneck(t *testing.T) {
 	run := func(rate float64, running int) string {
 		traffic := workload.Traffic{Requests: 500, Rate: rate, Arrival: workload.Arrival{Kind: "constant"}, Input: workload.Length{Mean: 10, Kind: "fixed"}, Output: workload.Length{Mean: 100, Kind: "fixed"}}
@@ -231,7 +238,9 @@ func TestBottleneck(t *testing.T) {
 		r := Result{Record: mustRun(t, o, traffic.Source()), Terms: workload.Terms{Traffic: workload.Traffic{Rate: rate}}}
 		return fmt.Sprintf("%.0f%% busy: %s", 100*r.Utilisation(), r.Bottleneck())
 	}
-	// A request takes 100 steps of 1 ms. At 2 a second the server is idle for four fifths of the time; at 100 never. Of 500 requests, 4 at a time, the last 4 take 0.1 of 12.5 s and find no queue.
+	// A request takes 100 steps of 1 ms. At 2 a second the server is idle for four fifths of the
+	// time; at 100 never. Of 500 requests, 4 at a time, the last 4 take 0.1 of 12.5 s and find no
+	// queue.
 	for _, c := range []struct {
 		rate    float64
 		running int
@@ -247,7 +256,8 @@ func TestBottleneck(t *testing.T) {
 	}
 }
 
-// TestSaturation: a load of 0.7 is held, one of 1.4 is not, and the queue grows by what is too much.
+// TestSaturation: a load of 0.7 is held, one of 1.4 is not, and the queue grows by what is too
+// much.
 func TestSaturation(t *testing.T) {
 	result := func(rate float64) *Result {
 		traffic := workload.Traffic{Requests: 4000, Rate: rate, Arrival: workload.Arrival{Kind: "poisson"}, Input: workload.Length{Mean: 1, Kind: "fixed"}, Output: workload.Length{Mean: 1, Kind: "fixed"}}
@@ -274,8 +284,8 @@ func TestSaturation(t *testing.T) {
 	}
 }
 
-// TestSharedTraces: the published traces run, and the hits of a cache that keeps everything are those that their hashes
-// allow.
+// TestSharedTraces: the published traces run, and the hits of a cache that keeps everything are
+// those that their hashes allow.
 func TestSharedTraces(t *testing.T) {
 	name := "../../../shared/measurements/traces/mooncake_conversation_trace.jsonl"
 	if _, err := os.Stat(name); err != nil {
@@ -340,8 +350,8 @@ func TestMaxRateOfFew(t *testing.T) {
 	}
 }
 
-// TestClientsComeOneByOne: all clients are there in the end, though those who entered first have sent their next requests
-// before the last one enters.
+// TestClientsComeOneByOne: all clients are there in the end, though those who entered first have
+// sent their next requests before the last one enters.
 func TestClientsComeOneByOne(t *testing.T) {
 	const clients, requests = 4, 100
 	file := filepath.Join(t.TempDir(), "trace.csv")
@@ -373,9 +383,10 @@ func TestClientsComeOneByOne(t *testing.T) {
 	}
 }
 
-// TestFrontEnd: the front end takes 0.1 s for a token, a second for a prompt of ten. Of three requests that come at once the
-// second waits for that of the first, too, and the third for both. Steps take a second. The successor of the first comes at 2, while the
-// third is read until 3, and has its token at 5; the next two follow it a second apart, as they were sent.
+// TestFrontEnd: the front end takes 0.1 s for a token, a second for a prompt of ten. Of three
+// requests that come at once the second waits for that of the first, too, and the third for both.
+// Steps take a second. The successor of the first comes at 2, while the third is read until 3, and
+// has its token at 5; the next two follow it a second apart, as they were sent.
 func TestFrontEnd(t *testing.T) {
 	var first, later []float64
 	o := Options{FrontEnd: deploy.FrontEnd{TokenSeconds: 0.1}, Pools: []Pool{{Servers: 3, Ranks: 1, Times: second{}, Policy: Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 64, Sequences: 4}, Blocks: 8, BlockTokens: 16}}}}
@@ -395,7 +406,8 @@ func TestFrontEnd(t *testing.T) {
 	}
 }
 
-// TestFewRequests: how many requests are missing is told of those behind the warm-up; with as many, the means are trusted.
+// TestFewRequests: how many requests are missing is told of those behind the warm-up; with as many,
+// the means are trusted.
 func TestFewRequests(t *testing.T) {
 	for _, c := range []struct {
 		warm, steady int
@@ -422,9 +434,10 @@ func TestFewRequests(t *testing.T) {
 	}
 }
 
-// TestFindsPreempted: a cache of 36 tokens holds two requests of 16 + 2 tokens and no more. Those of 16 + 8 run into its end, and the later one is
-// preempted: it finds the blocks of its prompt where nobody has needed them, and computes all of it again without. Prompts that begin alike
-// stay apart either way.
+// TestFindsPreempted: a cache of 36 tokens holds two requests of 16 + 2 tokens and no more. Those
+// of 16 + 8 run into its end, and the later one is preempted: it finds the blocks of its prompt
+// where nobody has needed them, and computes all of it again without. Prompts that begin alike stay
+// apart either way.
 func TestFindsPreempted(t *testing.T) {
 	run := func(finds bool) *Record {
 		p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 64, Sequences: 4, FindsPreempted: finds}, Blocks: 10, BlockTokens: 4}
@@ -440,8 +453,9 @@ func TestFindsPreempted(t *testing.T) {
 	}
 }
 
-// TestReservesPrompt: in a cache of 100 tokens prompts of 60 tokens, cut into chunks of 20, run one after another where all of a prompt
-// must have room. Where only its first chunk must, others are begun and lose what they have.
+// TestReservesPrompt: in a cache of 100 tokens prompts of 60 tokens, cut into chunks of 20, run one
+// after another where all of a prompt must have room. Where only its first chunk must, others are
+// begun and lose what they have.
 func TestReservesPrompt(t *testing.T) {
 	for _, policy := range []deploy.Policy{deploy.Chunks, deploy.First} {
 		computed := func(reserves bool) int64 {
@@ -455,8 +469,8 @@ func TestReservesPrompt(t *testing.T) {
 	}
 }
 
-// TestTimelineOfClients: the timeline of clients that have been there for long begins with what is counted: none of its intervals is idle, and
-// they are as long together as the run.
+// TestTimelineOfClients: the timeline of clients that have been there for long begins with what is
+// counted: none of its intervals is idle, and they are as long together as the run.
 func TestTimelineOfClients(t *testing.T) {
 	p := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 64, Sequences: 8}, Blocks: 1000, BlockTokens: 4}
 	traffic := workload.Traffic{Requests: 64, Clients: 8, Rate: math.Inf(1), Input: workload.Fixed(16), Output: workload.Fixed(8)}

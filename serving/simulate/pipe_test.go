@@ -9,7 +9,8 @@ import (
 	"throughline/workload"
 )
 
-// staged is steps that take pass seconds through four stages of a pipeline, the slowest of which takes 4 s of them.
+// staged is steps that take pass seconds through four stages of a pipeline, the slowest of which
+// takes 4 s of them.
 type staged struct{ pass float64 }
 
 func (staged) Bounds() []int { return nil }
@@ -33,8 +34,8 @@ func piped(t *testing.T, times Times, chunks bool, clients, requests, input, out
 	return r
 }
 
-// TestPipe: a batch by itself takes its way of 10 s through the stages. Two take 2·4 s of the slowest, which is less; three take 12 s, and
-// four 16 s.
+// TestPipe: a batch by itself takes its way of 10 s through the stages. Two take 2·4 s of the
+// slowest, which is less; three take 12 s, and four 16 s.
 func TestPipe(t *testing.T) {
 	for clients, want := range []float64{1: 10, 2: 10, 3: 12, 4: 16} {
 		if clients == 0 {
@@ -48,9 +49,10 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestPipedChunks: three chunks of 1 s in each of four stages are through after 3·1 + 3·1 s where they follow one another, after 3·4 s where
-// each waits for the one before. Two prompts that come together take turns at the first stage, a chunk each: the last of the one enters as
-// the fifth and the last of the other as the sixth.
+// TestPipedChunks: three chunks of 1 s in each of four stages are through after 3·1 + 3·1 s where
+// they follow one another, after 3·4 s where each waits for the one before. Two prompts that come
+// together take turns at the first stage, a chunk each: the last of the one enters as the fifth and
+// the last of the other as the sixth.
 func TestPipedChunks(t *testing.T) {
 	for _, c := range []struct {
 		what    string
@@ -69,8 +71,8 @@ func TestPipedChunks(t *testing.T) {
 	}
 }
 
-// TestNobodyOvertakes: a batch that decodes in 1 s of each stage follows the chunks of another's prompt, of 10 s each: what comes behind the
-// first of them ends with it.
+// TestNobodyOvertakes: a batch that decodes in 1 s of each stage follows the chunks of another's
+// prompt, of 10 s each: what comes behind the first of them ends with it.
 func TestNobodyOvertakes(t *testing.T) {
 	p := pipe{stages: 4}
 	if got := p.enter(0, 40, 10); got != 40 {
@@ -84,7 +86,8 @@ func TestNobodyOvertakes(t *testing.T) {
 	}
 }
 
-// TestStageByStage: the end of steps as it is worked out here is that of batches that pass the stages one by one, each as long in all of them.
+// TestStageByStage: the end of steps as it is worked out here is that of batches that pass the
+// stages one by one, each as long in all of them.
 func TestStageByStage(t *testing.T) {
 	const stages = 5
 	p := pipe{stages: stages}

@@ -16,7 +16,8 @@ import (
 	"throughline/workload"
 )
 
-// ranked is a deployment of an expert model whose data-parallel ranks wait for each other, and a load of equal requests.
+// ranked is a deployment of an expert model whose data-parallel ranks wait for each other, and a
+// load of equal requests.
 type ranked struct {
 	model, system, engine string
 	tp, dp                int
@@ -103,10 +104,12 @@ func (a *apartFrom) Ended(client int, _ *workload.Request, t float64) (workload.
 	return a.request(client, t), true
 }
 
-// TestEqualRequestsApart: the closed form without a number of requests, which estimate and plan answer with, is for clients that have
-// drifted apart. A simulation whose clients start at any time of a life agrees with it for equal requests as well, where prompts take up to 30% of
-// the time: TTFT within 20% and TPOT within 10% in 19 of 20 cases at least. At full length, of 222, TTFT is in 217 and TPOT in 220; the worst
-// are 37% and 33% off (gpt-oss-120b behind vLLM, 1024 clients of 206 + 115 tokens).
+// TestEqualRequestsApart: the closed form without a number of requests, which estimate and plan
+// answer with, is for clients that have drifted apart. A simulation whose clients start at any time
+// of a life agrees with it for equal requests as well, where prompts take up to 30% of the time:
+// TTFT within 20% and TPOT within 10% in 19 of 20 cases at least. At full length, of 222, TTFT is
+// in 217 and TPOT in 220; the worst are 37% and 33% off (gpt-oss-120b behind vLLM, 1024 clients of
+// 206 + 115 tokens).
 func TestEqualRequestsApart(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	n := 60

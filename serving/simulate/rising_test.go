@@ -9,7 +9,8 @@ import (
 	"throughline/workload"
 )
 
-// TestFirstTokenRises: nobody gets a first token sooner for more clients, nor for longer prompts of lengths that differ.
+// TestFirstTokenRises: nobody gets a first token sooner for more clients, nor for longer prompts of
+// lengths that differ.
 func TestFirstTokenRises(t *testing.T) {
 	for _, p := range []struct {
 		model, system string

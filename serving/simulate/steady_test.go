@@ -15,8 +15,8 @@ import (
 	"throughline/workload"
 )
 
-// drawLoad draws a deployment and a load: engines, one pool or two, replicas, ranks that share experts, pipelines, equal and spread
-// lengths, 1 to 4,096 clients.
+// drawLoad draws a deployment and a load: engines, one pool or two, replicas, ranks that share
+// experts, pipelines, equal and spread lengths, 1 to 4,096 clients.
 func drawLoad(t *testing.T, draw *rand.Rand) (deploy.Deployment, workload.Load, string) {
 	t.Helper()
 	of := func(list ...int) int { return list[draw.IntN(len(list))] }
@@ -45,8 +45,9 @@ func drawLoad(t *testing.T, draw *rand.Rand) (deploy.Deployment, workload.Load, 
 	return d, l, fmt.Sprintf("%s, %s, %v, split %v, %d + %d tokens (%s), %d clients", name, model, p.Attention, split, lengths.Input, lengths.Output, words, l.Clients)
 }
 
-// TestSteady: what is shown, a short run, is what clients see in one of independent lengths that is eight times as long: TPOT within 3% and TTFT
-// within 5%, in nine of ten drawn cases (1,835 of 2,000). Others have not come to rest, like ranks that wait for each other's equal requests.
+// TestSteady: what is shown, a short run, is what clients see in one of independent lengths that is
+// eight times as long: TPOT within 3% and TTFT within 5%, in nine of ten drawn cases (1,835 of
+// 2,000). Others have not come to rest, like ranks that wait for each other's equal requests.
 func TestSteady(t *testing.T) {
 	draw := rand.New(rand.NewPCG(20, 26))
 	n := 40
@@ -88,9 +89,10 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// TestEqualRequestsComeApart: 64 clients of equal requests start at once. Behind a front end that takes longer for a request than its prompt
-// takes they come back one by one, and wait for few others after ten rounds. Behind a faster one prompts that come meanwhile are computed
-// together; where these go first nobody decodes before, and all end together again.
+// TestEqualRequestsComeApart: 64 clients of equal requests start at once. Behind a front end that
+// takes longer for a request than its prompt takes they come back one by one, and wait for few
+// others after ten rounds. Behind a faster one prompts that come meanwhile are computed together;
+// where these go first nobody decodes before, and all end together again.
 func TestEqualRequestsComeApart(t *testing.T) {
 	ratio := func(name string, request float64) float64 {
 		d := deployment(t, "Llama-3.1-8B", "H200", name, dense(8, 1))

@@ -32,8 +32,9 @@ func served(t testing.TB, model string, drafts int) deploy.Deployment {
 	return engine.Generic.Apply(d)
 }
 
-// TestStepsOfTheTable: times of the table are within 0.5% of those that are evaluated directly, sequence by sequence, for
-// contexts of all lengths, with windows, compression, an indexer, latent and linear attention, and drafts.
+// TestStepsOfTheTable: times of the table are within 0.5% of those that are evaluated directly,
+// sequence by sequence, for contexts of all lengths, with windows, compression, an indexer, latent
+// and linear attention, and drafts.
 func TestStepsOfTheTable(t *testing.T) {
 	for _, c := range []struct {
 		model  string

@@ -14,8 +14,9 @@ import (
 	"throughline/workload"
 )
 
-// TestSums: all that is recorded of short runs of drawn deployments: open and closed loops, conversations over a prefix cache with
-// a host behind it, little memory, every scheduling and routing, and what is seen of a steady state and of cold servers.
+// TestSums: all that is recorded of short runs of drawn deployments: open and closed loops,
+// conversations over a prefix cache with a host behind it, little memory, every scheduling and
+// routing, and what is seen of a steady state and of cold servers.
 func TestSums(t *testing.T) {
 	sums := golden.Sums{}
 	for i, s := range questions.Deployments(t, 150, 35) {

@@ -12,8 +12,8 @@ import (
 	"throughline/workload"
 )
 
-// oneAtATime is a server that takes prompts one after another, each for as long: with Poisson arrivals and one token of
-// output, an M/D/1 queue.
+// oneAtATime is a server that takes prompts one after another, each for as long: with Poisson
+// arrivals and one token of output, an M/D/1 queue.
 func oneAtATime(seconds, rate float64) *Trial {
 	const input = 100
 	return &Trial{
@@ -27,8 +27,9 @@ func oneAtATime(seconds, rate float64) *Trial {
 	}
 }
 
-// waitWithin is the share of the requests of an M/D/1 queue that wait no longer than so many service times (Erlang 1909, as in
-// Tijms, A First Course in Stochastic Models, 9.6.2). Its terms alternate, so that it is good for short waits alone.
+// waitWithin is the share of the requests of an M/D/1 queue that wait no longer than so many
+// service times (Erlang 1909, as in Tijms, A First Course in Stochastic Models, 9.6.2). Its terms
+// alternate, so that it is good for short waits alone.
 func waitWithin(load, t float64) float64 {
 	sum, factorial := 0.0, 1.0
 	for k := 0; float64(k) <= t; k++ {
@@ -54,8 +55,8 @@ func waitQuantile(load, share float64) float64 {
 	return high
 }
 
-// TestOneServerQueue: the mean, the percentiles and the rate that a limit allows are those of an M/D/1 queue, whose mean wait is
-// load/(2(1 − load)) service times.
+// TestOneServerQueue: the mean, the percentiles and the rate that a limit allows are those of an
+// M/D/1 queue, whose mean wait is load/(2(1 − load)) service times.
 func TestOneServerQueue(t *testing.T) {
 	const s = 0.1
 	for _, load := range []float64{0.5, 0.8} {
@@ -85,7 +86,8 @@ func TestOneServerQueue(t *testing.T) {
 	}
 }
 
-// TestDecision: a limit well above the percentile holds, one on it or below does not; beyond capacity nothing does.
+// TestDecision: a limit well above the percentile holds, one on it or below does not; beyond
+// capacity nothing does.
 func TestDecision(t *testing.T) {
 	const s, load = 0.1, 0.8
 	p99 := s * (1 + waitQuantile(load, 0.99))
@@ -124,7 +126,8 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 	}
 }
 
-// TestLooserLimitsHold: what holds a limit holds a looser one at a lower rate, and the same question has the same answer.
+// TestLooserLimitsHold: what holds a limit holds a looser one at a lower rate, and the same
+// question has the same answer.
 func TestLooserLimitsHold(t *testing.T) {
 	long.Check(t, func(t *rapid.T) {
 		rate := rapid.Float64Range(1, 12).Draw(t, "rate")

@@ -45,8 +45,8 @@ func open(t *testing.T, file string, args ...string) (out, said string) {
 	return o.String(), e.String()
 }
 
-// probe looks at a page as a reader does: it sorts every table by every column, searches, measures the charts, and leaves
-// what it found in the page.
+// probe looks at a page as a reader does: it sorts every table by every column, searches, measures
+// the charts, and leaves what it found in the page.
 const probe = `<script>
 const found = {svgs: 0, empty: 0, outside: 0, tables: 0, unsorted: [], overlaps: [], wide: document.documentElement.scrollWidth > innerWidth};
 for (const d of document.querySelectorAll("details")) d.open = true;
@@ -89,8 +89,8 @@ const p = document.createElement("pre"); p.id = "found"; p.textContent = JSON.st
 
 var kept = regexp.MustCompile(`(?s)<pre id="found">(.*?)</pre>`)
 
-// axe is what axe-core finds wrong with a page, light and dark, and on a telephone; empty: nothing. What is folded is left out: thousands of
-// rows of the same tables.
+// axe is what axe-core finds wrong with a page, light and dark, and on a telephone; empty: nothing.
+// What is folded is left out: thousands of rows of the same tables.
 func axe(t *testing.T, dir, name string, page []byte) (found string) {
 	t.Helper()
 	library, err := os.ReadFile("node_modules/axe-core/axe.min.js")
@@ -115,7 +115,8 @@ p.textContent = r.violations.map(v => v.id + " " + v.nodes[0].html).join("; ") +
 	return found
 }
 
-// Reports of all commands show their charts and sort their tables, the console stays clean, and they can be printed.
+// Reports of all commands show their charts and sort their tables, the console stays clean, and
+// they can be printed.
 func TestReports(t *testing.T) {
 	browser(t)
 	root, err := filepath.Abs("../../..")

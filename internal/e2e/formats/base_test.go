@@ -6,8 +6,9 @@ const (
 	GB = 1 << 30 // bytes per second of one "GBps", bytes of one "GiB"
 )
 
-// box is a system whose operators are all bound by memory: 1 GB/s against 8, 4 and 2 T operations per second for the
-// three rates that the base runs use. Groups of up to 4 processors lie on the inner network.
+// box is a system whose operators are all bound by memory: 1 GB/s against 8, 4 and 2 T operations
+// per second for the three rates that the base runs use. Groups of up to 4 processors lie on the
+// inner network.
 const box = `{
 	"name": "box",
 	"matrix": {"float8": {"tflops": 8}, "float16": {"tflops": 4}, "int8": {"tflops": 2}},
@@ -27,8 +28,8 @@ const ops = `{
 	"all2all":        {"op_scalar": [1, 0],    "bandwidth_eff": [[2, 1]]}
 }`
 
-// All base runs: 6 tokens in, 4 out, so the decode context is 6 + 4/2 + 1 = 9 and the cache holds 10 tokens; one byte
-// per element of everything; 2 sequences.
+// All base runs: 6 tokens in, 4 out, so the decode context is 6 + 4/2 + 1 = 9 and the cache holds
+// 10 tokens; one byte per element of everything; 2 sequences.
 const job = `{
 	"model_list": ["model.json"],
 	"sequence_length_list": [[6, 4]],
@@ -43,7 +44,8 @@ const job = `{
 	"output": "out"
 }`
 
-// The dense model has 4 heads of 2 elements, so queries of 8 and keys and values of 4 each. Per layer, for 2 tokens:
+// The dense model has 4 heads of 2 elements, so queries of 8 and keys and values of 4 each. Per
+// layer, for 2 tokens:
 //
 //	attention                  flops                bytes
 //	input norm            7·16 =  112    8 + 2·16      =  40
@@ -64,7 +66,8 @@ const job = `{
 //	residual                       16    3·16          =  48
 //	                             1792                    760
 //
-// The weights are 204 bytes of attention (8 + 128 + 2 + 2 + 64) and 392 of the feed-forward block (8 + 256 + 128).
+// The weights are 204 bytes of attention (8 + 128 + 2 + 2 + 64) and 392 of the feed-forward block
+// (8 + 256 + 128).
 //
 // A prefill of the same 2 sequences has 12 tokens and a context of 6. Per layer:
 //
@@ -92,9 +95,9 @@ const denseModel = `{
 	"attn_type": "group-query", "attn_heads": 4, "kv_heads": 2, "attn_size": 2
 }`
 
-// The expert model has latent attention of 2 heads: query rank 4, latent rank 4, heads of 2 + 2 elements, values of 2;
-// 4 routed experts of width 4, 2 extra copies and 2 replicas of the shared expert, so 8 experts are deployed. A token
-// visits 2 + 1 of them. Per layer, for 2 tokens:
+// The expert model has latent attention of 2 heads: query rank 4, latent rank 4, heads of 2 + 2
+// elements, values of 2; 4 routed experts of width 4, 2 extra copies and 2 replicas of the shared
+// expert, so 8 experts are deployed. A token visits 2 + 1 of them. Per layer, for 2 tokens:
 //
 //	attention                  flops                bytes
 //	query down        2·2·8·4  =  128    32 + 2·12     =  56

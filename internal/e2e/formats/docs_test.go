@@ -107,7 +107,8 @@ func TestEveryKeyIsDocumentedAndTested(t *testing.T) {
 				t.Errorf("%s: docs/formats.md lacks the key %s", name, key)
 			}
 		}
-		// A key with at least one result that it moves has an effect, even if a part of its value has none.
+		// A key with at least one result that it moves has an effect, even if a part of its value
+		// has none.
 		moves := map[string]bool{}
 		for _, k := range format.tests {
 			moves[k.key] = moves[k.key] || k.want != nil
@@ -132,7 +133,8 @@ func TestEveryKeyIsDocumentedAndTested(t *testing.T) {
 	}
 }
 
-// isCase reports whether a key is a pattern of document.Leaves, or one case of it: ops.p2p of ops.*.
+// isCase reports whether a key is a pattern of document.Leaves, or one case of it: ops.p2p of
+// ops.*.
 func isCase(key, pattern string) bool {
 	quoted := strings.NewReplacer("[", `\[`, "]", `\]`, ".", "/")
 	ok, err := path.Match(quoted.Replace(pattern), strings.ReplaceAll(key, ".", "/"))
@@ -176,7 +178,8 @@ func requiredOf(at string, schema map[string]any, into map[string]bool) {
 
 var example = regexp.MustCompile("(?s)<!-- check: (\\w+) -->\n```json\n(.*?)```")
 
-// The examples of the document have no problems, and the runtime example, which refers to the other two, runs.
+// The examples of the document have no problems, and the runtime example, which refers to the other
+// two, runs.
 func TestExamples(t *testing.T) {
 	dir := t.TempDir()
 	var names []string

@@ -12,8 +12,9 @@ import (
 	"throughline/internal/cli"
 )
 
-// fittedTest changes a key of a fitted file. Either the file is refused or warned of, with these words, or what one client of
-// Llama-3.1-8B on an H200 sees changes; where it is said to have no effect, nothing does.
+// fittedTest changes a key of a fitted file. Either the file is refused or warned of, with these
+// words, or what one client of Llama-3.1-8B on an H200 sees changes; where it is said to have no
+// effect, nothing does.
 type fittedTest struct {
 	key, value string
 	says       string

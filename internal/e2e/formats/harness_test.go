@@ -20,8 +20,8 @@ type inputs struct {
 	files   map[string]any
 }
 
-// with is a copy in which the value at a path is another one; no JSON at all leaves the key out. The first element of
-// the path is the file: runtime (inside its section), model, system.
+// with is a copy in which the value at a path is another one; no JSON at all leaves the key out.
+// The first element of the path is the file: runtime (inside its section), model, system.
 func (in inputs) with(path, value string) inputs {
 	out := inputs{section: in.section, files: clone(in.files).(map[string]any)}
 	var v any
@@ -32,7 +32,8 @@ func (in inputs) with(path, value string) inputs {
 	return out
 }
 
-// in is the same under another section of the runtime file, whose keys for the decode phase have other names.
+// in is the same under another section of the runtime file, whose keys for the decode phase have
+// other names.
 func (in inputs) in(section string) inputs {
 	out := inputs{section: section, files: clone(in.files).(map[string]any)}
 	if section == "pd-fusion" {
@@ -186,8 +187,8 @@ func (in inputs) run(t *testing.T) results {
 	return r
 }
 
-// flat is all fields of a run by name. What several tables have is that of the last one that knows it: the whole
-// deployment before one instance of the decode before one of the prefill.
+// flat is all fields of a run by name. What several tables have is that of the last one that knows
+// it: the whole deployment before one instance of the decode before one of the prefill.
 func flat(run map[string]any) map[string]any {
 	out := map[string]any{"reasons": run["reasons"]}
 	for _, table := range []string{"prefill_best", "decoder_best", "result_best"} {
@@ -221,7 +222,8 @@ func (in inputs) withAll(s set) inputs {
 	return in
 }
 
-// A keyTest changes one key and says what must move, and to what. A want of nothing: no result may change.
+// A keyTest changes one key and says what must move, and to what. A want of nothing: no result may
+// change.
 type keyTest struct {
 	key    string // as document.Leaves names it; in the runtime format without the section
 	base   inputs

@@ -1,7 +1,7 @@
 package formats
 
-// modelTests change a key of the model file. The tables in base_test.go have the numbers before the change; all counts
-// are for two layers.
+// modelTests change a key of the model file. The tables in base_test.go have the numbers before the
+// change; all counts are for two layers.
 var modelTests = []keyTest{
 	{"model", dense, set{"model.model": `"other"`}, wants{"model_name": "other"}},
 	// norm 7·8, gate and up 2·2·4·32, activation and multiply as before, down 2·2·16·4, residual 8
@@ -10,36 +10,41 @@ var modelTests = []keyTest{
 	// gate and up 2·2·8·64, activation 3·64, multiply 64, down 2·2·32·8
 	{"feedforward", dense, set{"model.feedforward": `32`}, wants{mlpFlops: 2 * (112 + 2048 + 192 + 64 + 1024 + 16)}},
 
-	// The cache holds, for each of 2 sequences, 10 tokens and 2 layers, keys and values: 4 heads of 2 elements each.
+	// The cache holds, for each of 2 sequences, 10 tokens and 2 layers, keys and values: 4 heads of
+	// 2 elements each.
 	{"attn_type", dense, set{"model.attn_type": `"multi-head"`, "model.kv_heads": ``}, wants{cacheSpace: 2. * 10 * 2 * (2 * 4 * 2) / GB}},
 	// One head.
 	{"attn_type", dense, set{"model.attn_type": `"multi-query"`, "model.kv_heads": ``}, wants{cacheSpace: 2. * 10 * 2 * (2 * 1 * 2) / GB}},
-	// Instead of absorbing: latent up 2·18·4·2·4 for 2 sequences of 9 tokens, query concat 16, fused attention 2·36·(4 + 2),
-	// softmax 180. The seven operators before them have 576 flops, output projection and residual 144.
-	// In prefill, with 12 tokens and 144 scores: latent up 2·12·4·2·4, query concat 96, fused attention 2·144·(4 + 2), softmax
-	// 5·144, and six times as many tokens in the others.
+	// Instead of absorbing: latent up 2·18·4·2·4 for 2 sequences of 9 tokens, query concat 16,
+	// fused attention 2·36·(4 + 2), softmax 180. The seven operators before them have 576 flops,
+	// output projection and residual 144. In prefill, with 12 tokens and 144 scores: latent up
+	// 2·12·4·2·4, query concat 96, fused attention 2·144·(4 + 2), softmax 5·144, and six times as
+	// many tokens in the others.
 	{"attn_type", experts, set{"model.attn_type": `"mla"`}, wants{
 		attnFlops:        2 * (576 + 1152 + 16 + 432 + 180 + 144),
 		prefillAttnFlops: 2 * (6*576 + 768 + 96 + 1728 + 720 + 6*144),
 	}},
-	// Queries of 4: qkv projection 2·2·8·12, query head norm 7·8; 36 scores; output projection 2·2·4·8.
+	// Queries of 4: qkv projection 2·2·8·12, query head norm 7·8; 36 scores; output projection
+	// 2·2·4·8.
 	{"attn_heads", dense, set{"model.attn_heads": `2`}, wants{attnFlops: 2 * (112 + 384 + 56 + 56 + 2*36*4 + 5*36 + 128 + 16)}},
 	{"kv_heads", dense, set{"model.kv_heads": `4`}, wants{cacheSpace: 2. * 10 * 2 * (2 * 4 * 2) / GB}},
 	{"attn_size", dense, set{"model.attn_size": `4`}, wants{cacheSpace: 2. * 10 * 2 * (2 * 2 * 4) / GB}},
 	{"qk_norm", dense, set{"model.qk_norm": `false`}, wants{attnFlops: 2 * (2000 - 112 - 56)}},
-	// The weights of the two norms are as wide as queries and keys, 8 and 4 in place of 2 and 2, in each of two layers.
+	// The weights of the two norms are as wide as queries and keys, 8 and 4 in place of 2 and 2, in
+	// each of two layers.
 	{"qk_norm_type", dense, set{"model.qk_norm_type": `"per_layer"`}, wants{attnBytes: 2 * (588 + 6 + 2)}},
 	// A projection of 8 to 8, two operations for each of 16 sigmoids, 16 products.
 	{"has_attn_gate", dense, set{"model.has_attn_gate": `true`}, wants{attnFlops: 2 * (2000 + 256 + 32 + 16)}},
 	// The same with 2 heads of values of 2: 8 to 4.
 	{"has_attn_gate", experts, set{"model.has_attn_gate": `true`}, wants{attnFlops: 2 * (1840 + 128 + 16 + 8)}},
-	// 72 scores are written by the first product (16 + 72 + 72), read and written by the softmax, read by the second
-	// product (72 + 16 + 72).
+	// 72 scores are written by the first product (16 + 72 + 72), read and written by the softmax,
+	// read by the second product (72 + 16 + 72).
 	{"use_flash_attn", dense, set{"model.use_flash_attn": `false`}, wants{attnBytes: 2 * (588 - 176 + 160 + 144 + 160)}},
 	// 36 scores are written, read, written, read.
 	{"use_flash_attn", experts, set{"model.use_flash_attn": `false`}, wants{attnBytes: 2 * (812 + 4*36)}},
-	// A prompt of 12 tokens: 24 tokens of 2 heads with 12 scores each need 576 bytes of working space, unless they stay on the
-	// chip. Then the joined queries are the largest result: 24 · 2 · (4 + 2).
+	// A prompt of 12 tokens: 24 tokens of 2 heads with 12 scores each need 576 bytes of working
+	// space, unless they stay on the chip. Then the joined queries are the largest result: 24 · 2 ·
+	// (4 + 2).
 	{"use_flash_attn", experts.with("model.use_flash_attn", `false`).with("runtime.sequence_length_list", `[[12, 4]]`), set{"model.use_flash_attn": `true`}, wants{"prefill_instance_attn_act_working_space(Gib)": 288. / GB}},
 	// up 2·2·8·16, activation 8·32, no product with a gate
 	{"mlp", dense, set{"model.mlp": `"plain"`}, wants{mlpFlops: 2 * (112 + 512 + 256 + 512 + 16)}},
@@ -55,20 +60,23 @@ var modelTests = []keyTest{
 	{"qk_rope_head_dim", experts, set{"model.qk_rope_head_dim": `1`}, wants{cacheSpace: 2. * 10 * 2 * (4 + 1) / GB}},
 	// query up 2·2·4·12, latent up split 2·(4 + 2)·4, absorb query 2·4·4·4
 	{"qk_nope_head_dim", experts, set{"model.qk_nope_head_dim": `4`}, wants{attnFlops: 2 * (1840 + (192 - 128) + (48 - 32) + (128 - 64))}},
-	// latent up split 2·(2 + 4)·4, absorb value 2·4·4·4, output projection 2·2·8·8
-	// Values of 3: qkv projection 2·2·8·18, fused attention 2·72·(2 + 3), output projection 2·2·12·8.
+	// latent up split 2·(2 + 4)·4, absorb value 2·4·4·4, output projection 2·2·8·8 Values of 3: qkv
+	// projection 2·2·8·18, fused attention 2·72·(2 + 3), output projection 2·2·12·8.
 	{"v_head_dim", dense, set{"model.v_head_dim": `3`}, wants{attnFlops: 2 * (2000 - 512 - 576 - 256 + 576 + 720 + 384)}},
 	{"v_head_dim", experts, set{"model.v_head_dim": `4`}, wants{attnFlops: 2 * (1840 + (48 - 32) + (128 - 64) + (256 - 128))}},
 
-	// 4 of 9 tokens are seen, 32 scores: fused attention 2·32·4, softmax 5·32. The cache keeps 4 of 10.
+	// 4 of 9 tokens are seen, 32 scores: fused attention 2·32·4, softmax 5·32. The cache keeps 4 of
+	// 10.
 	{"sliding_window", dense, set{"model.sliding_window": `4`}, wants{attnFlops: 2 * (2000 - 936 + 256 + 160), cacheSpace: 2. * 4 * 2 * 8 / GB}},
 	// One vector of 2 elements per key/value head.
 	{"shared_kv", dense, set{"model.shared_kv": `true`}, wants{cacheSpace: 2. * 10 * 2 * (2 * 2) / GB}},
-	// Every 2 tokens share an entry: 4.5 are seen, 36 scores, and 5 kept. The compressor makes 2·2 elements of each of 2 tokens of 8,
-	// 2·2·8·4, adds their places, 2·4, and weighs, normalises and rotates them, 4·2·4.
+	// Every 2 tokens share an entry: 4.5 are seen, 36 scores, and 5 kept. The compressor makes 2·2
+	// elements of each of 2 tokens of 8, 2·2·8·4, adds their places, 2·4, and weighs, normalises
+	// and rotates them, 4·2·4.
 	{"compress_ratio", dense, set{"model.compress_ratio": `2`}, wants{attnFlops: 2 * (2000 - 936 + 288 + 180 + 168), cacheSpace: 2. * 5 * 2 * 8 / GB}},
-	// Indexer: query 2·2·4·6, key 2·2·8·3, weights 2·2·8·2, scores 2·2·6·9, select 18. Of 9 tokens 3 are seen, 12 scores instead
-	// of 36 in the four operators on scores, 2·12·6 + 12 + 5·12 + 2·12·4.
+	// Indexer: query 2·2·4·6, key 2·2·8·3, weights 2·2·8·2, scores 2·2·6·9, select 18. Of 9 tokens
+	// 3 are seen, 12 scores instead of 36 in the four operators on scores, 2·12·6 + 12 + 5·12 +
+	// 2·12·4.
 	{"index_topk", sparse, set{"model.index_topk": `3`}, wants{attnFlops: 2 * (1840 - 936 + 312 + 490)}},
 	// 3 heads, with 5 tokens seen: query 2·2·4·9, weights 2·2·8·3, scores 2·2·9·9.
 	{"index_n_heads", sparse, set{"model.index_n_heads": `3`}, wants{attnFlops: 2 * (1840 - 936 + 520 + 144 + 96 + 96 + 324 + 18)}},
@@ -88,8 +96,8 @@ var modelTests = []keyTest{
 
 	// Three operations on each of 72 scores.
 	{"attn_softcap", dense, set{"model.attn_softcap": `true`}, wants{attnFlops: 2 * (2000 + 216)}},
-	// The input is projected to 16 of queries, keys and values, 8 of the gate, 4 strengths, and 4 decays or a rank of 3, from which a product
-	// makes 8. With norms, state, gate and output 1728.
+	// The input is projected to 16 of queries, keys and values, 8 of the gate, 4 strengths, and 4
+	// decays or a rank of 3, from which a product makes 8. With norms, state, gate and output 1728.
 	{"decay_rank", dense.with("model.attn_type", `"gated-delta"`), set{"model.decay_rank": `3`}, wants{attnFlops: 2 * (1728 - 2*2*8*4 + 2*2*8*3 + 2*2*3*8)}},
 	{"gate_rank", dense.with("model.attn_type", `"gated-delta"`), set{"model.gate_rank": `3`}, wants{attnFlops: 2 * (1728 - 2*2*8*8 + 2*2*8*3 + 2*2*3*8)}},
 	// A norm of 2·8 elements behind attention.
@@ -100,11 +108,13 @@ var modelTests = []keyTest{
 
 	// The router has 6 outputs; 6 + 2 + 2 experts are deployed.
 	{"num_experts", experts, set{"model.num_experts": `6`}, wants{mlpFlops: 2 * (1726 - 128 + 192), mlpWeights: 2. * (16 + 48 + 10*96) / GB}},
-	// Of 2 groups of 2 experts, one on each processor, a token picks one and both experts in it: the other processor gets a
-	// copy of half of the tokens. Dispatch, of 2 tokens of 8 bytes in 2 layers, takes its kernel, combine the formula.
+	// Of 2 groups of 2 experts, one on each processor, a token picks one and both experts in it:
+	// the other processor gets a copy of half of the tokens. Dispatch, of 2 tokens of 8 bytes in 2
+	// layers, takes its kernel, combine the formula.
 	{"n_group", grouped.with("model.topk_group", `1`).with("model.n_group", `1`), set{"model.n_group": `2`}, wants{epTime: 2*2*8*0.5/4e9 + exchanged/2/(4*GB)}},
 	{"topk_group", grouped.with("model.n_group", `2`), set{"model.topk_group": `1`}, wants{epTime: 2*2*8*0.5/4e9 + exchanged/2/(4*GB)}},
-	// A token visits 4 experts, so they see 8: gate and up 2·8·8·8, activation 3·32, multiply 32, down 2·8·4·8, weighting 64.
+	// A token visits 4 experts, so they see 8: gate and up 2·8·8·8, activation 3·32, multiply 32,
+	// down 2·8·4·8, weighting 64.
 	{"top_experts_activation", experts, set{"model.top_experts_activation": `3`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 1024 + 96 + 32 + 512 + 64 + 16)}},
 	{"n_shared_experts", experts, set{"model.n_shared_experts": `2`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 1024 + 96 + 32 + 512 + 64 + 16)}},
 	// 4 + 2 + 4 experts are deployed.
@@ -116,23 +126,26 @@ var modelTests = []keyTest{
 	{"moe_intermediate_size", experts, set{"model.moe_intermediate_size": `8`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 1536 + 144 + 48 + 768 + 48 + 16)}},
 	// The shared expert counts as two routed ones: a token visits 4, and 4 + 2 + 2·2 are deployed.
 	{"shared_expert_intermediate_size", experts, set{"model.shared_expert_intermediate_size": `8`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 1024 + 96 + 32 + 512 + 64 + 16), mlpWeights: 2. * (16 + 32 + 10*96) / GB}},
-	// The shared expert sees all 8 elements and counts as two: 8 visits. narrow 2·2·8·4, gate and up 2·8·4·8, activation 3·32,
-	// multiply 32, down 2·8·4·4, widen 2·2·4·8, weighting 32
+	// The shared expert sees all 8 elements and counts as two: 8 visits. narrow 2·2·8·4, gate and
+	// up 2·8·4·8, activation 3·32, multiply 32, down 2·8·4·4, widen 2·2·4·8, weighting 32
 	{"routed_expert_hidden_size", experts, set{"model.routed_expert_hidden_size": `4`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 128 + 512 + 96 + 32 + 256 + 128 + 32 + 16)}},
 	// 12 instead of 6 tokens in every operator of the experts.
 	{"moe_capacity_factor", experts, set{"model.moe_capacity_factor": `2`}, wants{mlpFlops: 2 * (224 + 128 + 62 + 2*(768+72+24+384+48) + 16)}},
 	{"shared_expert_gate", experts, set{"model.shared_expert_gate": `true`}, nil},
 	{"moe_router_dtype", experts, set{"model.moe_router_dtype": `"float32"`}, nil},
-	// Two streams of 8 elements take the place of a norm, 7·2·8, and of a residual, 2·8, in front of each block: each stream gets shares
-	// of two streams and of a result, 2·2·8·2·3; a product of 16 elements has 2·(2 + 2) results, 2·2·128; what a block reads is
-	// their weighted sum, 2·2·2·8, normalised, 7·2·8.
+	// Two streams of 8 elements take the place of a norm, 7·2·8, and of a residual, 2·8, in front
+	// of each block: each stream gets shares of two streams and of a result, 2·2·8·2·3; a product
+	// of 16 elements has 2·(2 + 2) results, 2·2·128; what a block reads is their weighted sum,
+	// 2·2·2·8, normalised, 7·2·8.
 	{"hc_mult", dense, set{"model.hc_mult": `2`}, wants{attnFlops: 2 * (2000 - 112 - 16 + 192 + 512 + 64 + 112)}},
-	// One of the two layers has experts, the other is dense, with two norms as latent attention has none.
+	// One of the two layers has experts, the other is dense, with two norms as latent attention has
+	// none.
 	{"moe_block_interval", experts.with("model.feedforward", `16`), set{"model.moe_block_interval": `2`}, wants{mlpFlops: 1726 + (1792 + 112)}},
 
-	// Of 2 · 6 tokens 2 · 3 are left to compute, all with a context of 6: 144 scores. Input norm 7·48, qkv projection 2·6·8·16,
-	// head norms 7·48 + 7·24, fused attention 2·144·4, softmax 5·144, output projection 2·6·8·8, residual 48. The cache that
-	// fused attention reads stays 96 bytes.
+	// Of 2 · 6 tokens 2 · 3 are left to compute, all with a context of 6: 144 scores. Input norm
+	// 7·48, qkv projection 2·6·8·16, head norms 7·48 + 7·24, fused attention 2·144·4, softmax
+	// 5·144, output projection 2·6·8·8, residual 48. The cache that fused attention reads stays 96
+	// bytes.
 	{"cache_len", dense, set{"model.cache_len": `3`}, wants{
 		prefillAttnFlops: 2 * (336 + 1536 + 336 + 168 + 1152 + 720 + 768 + 48),
 		prefillAttnBytes: 2 * (104 + 272 + 98 + 50 + (48 + 48 + 96) + 160 + 144),
@@ -160,8 +173,8 @@ var modelTests = []keyTest{
 // sparse is the expert model with an indexer of 2 heads of 3 elements that picks 5 tokens.
 var sparse = experts.withAll(set{"model.index_n_heads": `2`, "model.index_head_dim": `3`, "model.index_topk": `5`})
 
-// In the following, the second of two layers has an attention of its own: that of the dense model, at first, or that of
-// the expert model.
+// In the following, the second of two layers has an attention of its own: that of the dense model,
+// at first, or that of the expert model.
 var (
 	mixed       = dense.with("model.attention_mix", `[{"layers": 1, "attn_type": "group-query", "attn_heads": 4, "kv_heads": 2, "attn_size": 2}]`)
 	mixedLatent = dense.with("model.attention_mix", `[{
@@ -174,8 +187,9 @@ var (
 // mix sets a key of the second attention.
 func mix(key, value string) set { return set{"model.attention_mix[0]." + key: value} }
 
-// mixTests are those of the second attention. The numbers of the first layer stay, 2000 operations and 10 cached tokens of
-// 8 elements; those of the second are as above. Latent attention beside another has a norm in front of it like that, 112.
+// mixTests are those of the second attention. The numbers of the first layer stay, 2000 operations
+// and 10 cached tokens of 8 elements; those of the second are as above. Latent attention beside
+// another has a norm in front of it like that, 112.
 var mixTests = []keyTest{
 	// Of three layers one, then two have a window of 4.
 	{"attention_mix[].layers", mixed.with("model.num_blocks", `3`).withAll(mix("sliding_window", `4`)), mix("layers", `2`), wants{cacheSpace: 2. * (10 + 4 + 4) * 8 / GB}},
@@ -205,6 +219,7 @@ var mixTests = []keyTest{
 	{"attention_mix[].index_head_dim", mixedSparse, mix("index_head_dim", `4`), wants{cacheSpace: 2. * 10 * (8 + 6 + 4) / GB}},
 }
 
-// grouped has a measured dispatch, which sends a token once to each processor that has some of its experts.
+// grouped has a measured dispatch, which sends a token once to each processor that has some of its
+// experts.
 var grouped = exchange.with("system.kernels", `{"exchange": {"dispatch_low_latency": {"element_bytes": 1,
 	"levels": [{"nodes": 1, "latency": 0, "bytes": {"axes": [[1], [1], [1]], "slowdown": [1]}}]}}}`)

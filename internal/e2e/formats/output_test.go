@@ -14,7 +14,8 @@ import (
 	"throughline/op"
 )
 
-// docs/output.md has the fields of the registry, by category: what a program reads is what is documented.
+// docs/output.md has the fields of the registry, by category: what a program reads is what is
+// documented.
 func TestFieldsAreDocumented(t *testing.T) {
 	name := filepath.Join(golden.Root, "docs", "output.md")
 	src, err := os.ReadFile(name)
@@ -65,7 +66,8 @@ type fieldRow struct {
 	tables     []string
 }
 
-// fieldRows are the fields of a category. A star stands for the phases where both have a field of the same meaning.
+// fieldRows are the fields of a category. A star stands for the phases where both have a field of
+// the same meaning.
 func fieldRows(c result.Category) string {
 	var rows []fieldRow
 	for _, table := range result.Tables(result.Costs, result.OpDetails) {

@@ -1,5 +1,5 @@
-// Package loop asks an emulated server with the load generator, and compares what comes out with what the simulation predicts:
-// three commands of the program, each a process of its own.
+// Package loop asks an emulated server with the load generator, and compares what comes out with
+// what the simulation predicts: three commands of the program, each a process of its own.
 package loop
 
 import (
@@ -87,11 +87,12 @@ var compared = []struct {
 	{"p99_ttft_ms", 0.05}, {"p99_itl_ms", 0.05}, {"mean_e2e_latency_ms", 0.02},
 }
 
-// heldUp is for how long the machine may hold programs up, in seconds: the shortest times to the first token are 92 ms, and a
-// fiftieth of them is allowed.
+// heldUp is for how long the machine may hold programs up, in seconds: the shortest times to the
+// first token are 92 ms, and a fiftieth of them is allowed.
 const heldUp = 1.8e-3
 
-// unlessHeldUp fails a test, or skips it where the machine holds programs up for longer than its figures may be off.
+// unlessHeldUp fails a test, or skips it where the machine holds programs up for longer than its
+// figures may be off.
 func unlessHeldUp(t *testing.T, most float64, wrong string) {
 	t.Helper()
 	if noise := bench.HeldUp(); noise > most {
@@ -100,11 +101,12 @@ func unlessHeldUp(t *testing.T, most float64, wrong string) {
 	t.Fatal(wrong)
 }
 
-// TestAgrees: bench against emulate measures what simulate predicts. Steps take 17 ms and more, so that the way of a request
-// matters little. These are loads whose figures do not hang on a millisecond: where arrivals are moved by up to 2 ms, which decides
-// whether two prompts share a step, the P99 of ITL that simulate itself has for the long prompts changes by 27% with one of
-// eight seeds (4), and by less than 0.2% with the others. Clients that wait send requests of equal length: which of several lengths comes first into an empty server is not
-// the same in every run.
+// TestAgrees: bench against emulate measures what simulate predicts. Steps take 17 ms and more, so
+// that the way of a request matters little. These are loads whose figures do not hang on a
+// millisecond: where arrivals are moved by up to 2 ms, which decides whether two prompts share a
+// step, the P99 of ITL that simulate itself has for the long prompts changes by 27% with one of
+// eight seeds (4), and by less than 0.2% with the others. Clients that wait send requests of equal
+// length: which of several lengths comes first into an empty server is not the same in every run.
 func TestAgrees(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("the race detector takes time of its own")

@@ -28,7 +28,8 @@ const (
 	mostError                             = 5e-3 // seconds, p99
 )
 
-// TestMany: ten thousand streams at a time take up to 64 KB each on both sides, and tokens come when they should.
+// TestMany: ten thousand streams at a time take up to 64 KB each on both sides, and tokens come
+// when they should.
 func TestMany(t *testing.T) {
 	if !long.Mode() || racing.Enabled {
 		t.Skip("ten thousand streams are opened with THROUGHLINE_TEST_LONG alone, without the race detector")
@@ -86,7 +87,8 @@ func equalSteps() []string {
 	return out
 }
 
-// spreadArrivals lets the replicas, which take turns, begin one after another over a step; the other requests follow quickly.
+// spreadArrivals lets the replicas, which take turns, begin one after another over a step; the
+// other requests follow quickly.
 func spreadArrivals() []string {
 	out := []string{"arrived_at,num_prefill_tokens,num_decode_tokens"}
 	at := 0.0
@@ -117,7 +119,8 @@ func peaks(t *testing.T, list ...*exec.Cmd) []int64 {
 	}
 }
 
-// itlErrors is how far the times between tokens are off those of a step, from when all streams are open, in seconds.
+// itlErrors is how far the times between tokens are off those of a step, from when all streams are
+// open, in seconds.
 func itlErrors(t *testing.T, file string) (out []float64) {
 	t.Helper()
 	f, err := os.Open(file)

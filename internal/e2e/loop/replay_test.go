@@ -23,10 +23,12 @@ import (
 	"throughline/internal/test/racing"
 )
 
-// recorded is the folder of runs of a real engine: transformers' continuous batching on one H200, measured by bench.
+// recorded is the folder of runs of a real engine: transformers' continuous batching on one H200,
+// measured by bench.
 const recorded = "../../../measure/H200_serving"
 
-// stream is a request of them, as measure/streams.py writes it: times in hundredths of a millisecond.
+// stream is a request of them, as measure/streams.py writes it: times in hundredths of a
+// millisecond.
 type stream struct {
 	Run     string  `json:"run"`
 	Arrival float64 `json:"arrival"`
@@ -37,7 +39,8 @@ type stream struct {
 
 const tick = 1e-5 // seconds
 
-// streams are the requests of a run, in the order in which they came; of all runs where it has no name.
+// streams are the requests of a run, in the order in which they came; of all runs where it has no
+// name.
 func streams(t *testing.T, run string) (out []stream) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(recorded, "streams.jsonl.gz"))
@@ -121,7 +124,8 @@ func TestStreamsAreTheRuns(t *testing.T) {
 	}
 }
 
-// TestTablesAreTheRuns: the tables of docs/validation/engine.md have the runs as they were reported, each once.
+// TestTablesAreTheRuns: the tables of docs/validation/engine.md have the runs as they were
+// reported, each once.
 func TestTablesAreTheRuns(t *testing.T) {
 	all := results(t)
 	for _, engine := range []string{"graphs", "eager"} {
@@ -155,8 +159,9 @@ func TestTablesAreTheRuns(t *testing.T) {
 	}
 }
 
-// player is a server that plays recorded streams, in the order in which requests come: as long after each as it was recorded
-// or, in an open loop, as long after the first of them, as requests come by themselves.
+// player is a server that plays recorded streams, in the order in which requests come: as long
+// after each as it was recorded or, in an open loop, as long after the first of them, as requests
+// come by themselves.
 type player struct {
 	streams []stream
 	speed   float64
@@ -166,7 +171,8 @@ type player struct {
 	next    int
 }
 
-// take is the stream of the next request, and when that came; nil: it is one of the warm-up, which ends before the run begins.
+// take is the stream of the next request, and when that came; nil: it is one of the warm-up, which
+// ends before the run begins.
 func (p *player) take(warm int) (*stream, time.Time) {
 	now := time.Now()
 	p.mu.Lock()
@@ -189,7 +195,8 @@ func (p *player) after(seconds float64) time.Duration {
 	return time.Duration(seconds / p.speed * float64(time.Second))
 }
 
-// warmUps is what bench sends before a run: one that shows whether token ids are taken, and the warm-up.
+// warmUps is what bench sends before a run: one that shows whether token ids are taken, and the
+// warm-up.
 const warmUps = 2
 
 func (p *player) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -230,7 +237,8 @@ func (p *player) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":%d}}\n\ndata: [DONE]\n\n", s.Input, len(s.Chunks))
 }
 
-// TestReplay: bench reports of recorded streams what it reported when they were recorded: a closed loop and an open one.
+// TestReplay: bench reports of recorded streams what it reported when they were recorded: a closed
+// loop and an open one.
 func TestReplay(t *testing.T) {
 	if racing.Enabled {
 		t.Skip("the race detector takes time of its own")

@@ -17,8 +17,8 @@ import (
 	"throughline/internal/cli"
 )
 
-// TestClient: completions and chat, in streams and whole, usage and errors, as OpenAI's library sees them; and a server that
-// ends in the middle of a stream.
+// TestClient: completions and chat, in streams and whole, usage and errors, as OpenAI's library
+// sees them; and a server that ends in the middle of a stream.
 func TestClient(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		t.Skip("node is not installed: OpenAI's library does not ask here")

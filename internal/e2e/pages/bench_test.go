@@ -27,7 +27,8 @@ func (m *measured) print() {
 // times is how often each is measured.
 const times = 9
 
-// BenchmarkWeb prints how fast pages are answered and readable, frames follow a slider, and how large they are.
+// BenchmarkWeb prints how fast pages are answered and readable, frames follow a slider, and how
+// large they are.
 func BenchmarkWeb(b *testing.B) {
 	s := serve(b, 1280, 900)
 	fmt.Println("view,metric,median_ms,p95_ms")

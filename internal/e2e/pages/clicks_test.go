@@ -14,8 +14,8 @@ import (
 	"throughline/internal/test/long"
 )
 
-// clickable does one of the things that can be done on a page, by a number, and says which: links that stay here, words of the
-// question, menus, sliders, buttons. Files are left out.
+// clickable does one of the things that can be done on a page, by a number, and says which: links
+// that stay here, words of the question, menus, sliders, buttons. Files are left out.
 const clickable = `(n => {
 	const all = [...document.querySelectorAll('a[href^="/"], summary, select[data-go], input[type=range], button:not([data-language])')].filter(e => {
 		const to = e.getAttribute("href") ?? "";
@@ -30,8 +30,8 @@ const clickable = `(n => {
 	return e.localName + " " + (e.getAttribute("href") ?? e.id ?? "").slice(0, 80);
 })`
 
-// TestClicks: whoever clicks about, for a while or, at full length, for an hour, finds no page that complains, and the server
-// keeps neither memory nor goroutines.
+// TestClicks: whoever clicks about, for a while or, at full length, for an hour, finds no page that
+// complains, and the server keeps neither memory nor goroutines.
 func TestClicks(t *testing.T) {
 	lasts := 20 * time.Second
 	if long.Mode() {

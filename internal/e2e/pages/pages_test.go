@@ -1,5 +1,5 @@
-// Package pages tests the page in a real browser: scripts/browser.sh installs one, and axe-core, which
-// looks for barriers.
+// Package pages tests the page in a real browser: scripts/browser.sh installs one, and axe-core,
+// which looks for barriers.
 package pages
 
 import (

@@ -37,7 +37,8 @@ func axeSource(t *testing.T) string {
 	return string(src)
 }
 
-// looks measures a page: what is too wide, charts without a name, fields without one, text that is too small.
+// looks measures a page: what is too wide, charts without a name, fields without one, text that is
+// too small.
 const looks = `(() => {
 	const out = [], seen = e => { const r = e.getBoundingClientRect(); return r.width > 0 && r.height > 0; };
 	if (document.documentElement.scrollWidth > innerWidth) out.push("the page is " + document.documentElement.scrollWidth + " wide, not " + innerWidth);
@@ -55,8 +56,8 @@ const looks = `(() => {
 	return out;
 })()`
 
-// TestViews: each view, in both schemes and on a phone, has no barrier, no complaint in the console, no request that leaves the
-// server, and fits its window.
+// TestViews: each view, in both schemes and on a phone, has no barrier, no complaint in the
+// console, no request that leaves the server, and fits its window.
 func TestViews(t *testing.T) {
 	axe := axeSource(t)
 	for _, width := range []int64{1280, 390} {
@@ -85,8 +86,8 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// TestPath: from the first page to a plan, a point, its launch lines, two pins, their comparison, and the same numbers in
-// another browser, by mouse.
+// TestPath: from the first page to a plan, a point, its launch lines, two pins, their comparison,
+// and the same numbers in another browser, by mouse.
 func TestPath(t *testing.T) {
 	s := serve(t, 1280, 900)
 	s.open(t, "/")
@@ -177,7 +178,8 @@ func TestKeyboard(t *testing.T) {
 	}
 }
 
-// TestFrames: while a slider moves the page is priced again, and its drawings, patched, are those that the server draws.
+// TestFrames: while a slider moves the page is priced again, and its drawings, patched, are those
+// that the server draws.
 func TestFrames(t *testing.T) {
 	s := serve(t, 1280, 900)
 	s.open(t, "/why?batch=64&dp=8&isl=256&model=Qwen3-30B-A3B&osl=32&system=H200")
@@ -216,8 +218,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestBrush: a part of the step that is chosen by mouse or keys has its operators named, the page keeps it, and a reload draws
-// the same.
+// TestBrush: a part of the step that is chosen by mouse or keys has its operators named, the page
+// keeps it, and a reload draws the same.
 func TestBrush(t *testing.T) {
 	s := serve(t, 1280, 900)
 	s.open(t, "/why?batch=64&dp=8&isl=256&model=Qwen3-30B-A3B&osl=32&system=H200")

@@ -13,7 +13,8 @@ import (
 	"throughline/internal/workbook"
 )
 
-// everySheet makes LibreOffice write a CSV file of each sheet, with the values as they are, not as they are shown.
+// everySheet makes LibreOffice write a CSV file of each sheet, with the values as they are, not as
+// they are shown.
 const everySheet = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,false,false,false,false,-1"
 
 // TestLibreOffice: LibreOffice opens the workbook and finds in it what the tables have.

@@ -39,7 +39,8 @@ func readTimeline(t *testing.T, file string) (out timeline) {
 	return out
 }
 
-// TestTimelineOfSteps: the decode begins where the prefill ends, spans nest and last, counters show use, watts and memory.
+// TestTimelineOfSteps: the decode begins where the prefill ends, spans nest and last, counters show
+// use, watts and memory.
 func TestTimelineOfSteps(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "steps.json")
 	run(t, "estimate", "--model", "llama_3_8b", "--system", "H200", "--tp", "2", "--batch", "32", "--trace-out", file)
@@ -55,7 +56,8 @@ func TestTimelineOfSteps(t *testing.T) {
 	}
 }
 
-// TestTimelineOfRequests: arrows lead from every request to the steps that served it, in both pools.
+// TestTimelineOfRequests: arrows lead from every request to the steps that served it, in both
+// pools.
 func TestTimelineOfRequests(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "requests.json")
 	run(t, "simulate", "--model", "llama_3_8b", "--system", "H200", "--prefill-plan", "2xtp1", "--decode-plan", "tp2", "--rate", "20", "--num-prompts", "100", "--isl", "200", "--osl", "20", "--trace-out", file)

@@ -12,7 +12,8 @@ import (
 	"throughline/internal/test/golden"
 )
 
-// TestListings: every listing of the document that describes the formats loads as pasted, and the runtime file runs.
+// TestListings: every listing of the document that describes the formats loads as pasted, and the
+// runtime file runs.
 func TestListings(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(golden.Root, "..", "shared", "seeds", "003_*.txt"))
 	if err != nil {

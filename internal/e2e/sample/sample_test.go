@@ -93,7 +93,8 @@ func TestPublishedSample(t *testing.T) {
 	}
 }
 
-// matches reports whether our cell, rounded to the digits of the printed one, is the printed one. Text must be equal.
+// matches reports whether our cell, rounded to the digits of the printed one, is the printed one.
+// Text must be equal.
 func matches(printed, ours string) bool {
 	digits, decimals, ok := printedDigits(printed)
 	value, err := strconv.ParseFloat(ours, 64)
@@ -104,7 +105,8 @@ func matches(printed, ours string) bool {
 	return math.Round(value*math.Pow10(decimals)) == digits
 }
 
-// printedDigits takes a number like 7.32793E+12 apart: 732793, and the -7 decimals at which they end.
+// printedDigits takes a number like 7.32793E+12 apart: 732793, and the -7 decimals at which they
+// end.
 func printedDigits(printed string) (digits float64, decimals int, ok bool) {
 	mantissa, exponent, hasExponent := strings.Cut(printed, "E")
 	if hasExponent {
@@ -145,7 +147,8 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// The sample has not moved since it was last compared. Numbers may differ by the rounding of another processor.
+// The sample has not moved since it was last compared. Numbers may differ by the rounding of
+// another processor.
 func TestSample(t *testing.T) {
 	content := withoutBuild(writeSample(t))
 	got, want := readTable(t, content), readTable(t, golden.Content(t, ours, content))
@@ -161,7 +164,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// withoutBuild leaves out the rows that change with every version of the program and of the built-in files.
+// withoutBuild leaves out the rows that change with every version of the program and of the
+// built-in files.
 func withoutBuild(content []byte) []byte {
 	var out []byte
 	for line := range bytes.Lines(content) {
@@ -186,7 +190,8 @@ const (
 	deepseek = "deepseek-v3-mla-absorb"
 )
 
-// runSplit runs the sample with given splits over the processors and returns the first run of a model.
+// runSplit runs the sample with given splits over the processors and returns the first run of a
+// model.
 func runSplit(t *testing.T, layout, experts, model string) map[string]any {
 	t.Helper()
 	content, err := os.ReadFile(sampleConfig)
@@ -225,8 +230,8 @@ func runSplit(t *testing.T, layout, experts, model string) map[string]any {
 	return nil
 }
 
-// The plans that lose against those of the sample, and the winners, in tokens per second and processor as worked out
-// independently of this program.
+// The plans that lose against those of the sample, and the winners, in tokens per second and
+// processor as worked out independently of this program.
 func TestRankedPlans(t *testing.T) {
 	for _, c := range []struct {
 		model, layout, experts string // [DP, PP, TP], [EP, MoE-TP, MoE-DP]
@@ -249,10 +254,11 @@ func TestRankedPlans(t *testing.T) {
 	}
 }
 
-// One pipeline stage does not hold the experts: 80 of them on a processor, each three matrices of 7168 by 2048 at half a
-// byte, are 100.08 GiB in 61 layers, of which 72 fit. The router (7168 by 256), the norms and the attention bring the
-// weights to 105.445 GiB; one sequence needs 0.168 GiB of cache, and the split of the latent's up-projection (128 heads, 256
-// by 512) 0.008 GiB of working space.
+// One pipeline stage does not hold the experts: 80 of them on a processor, each three matrices of
+// 7168 by 2048 at half a byte, are 100.08 GiB in 61 layers, of which 72 fit. The router (7168 by
+// 256), the norms and the attention bring the weights to 105.445 GiB; one sequence needs 0.168 GiB
+// of cache, and the split of the latent's up-projection (128 heads, 256 by 512) 0.008 GiB of
+// working space.
 func TestOneStageDoesNotFit(t *testing.T) {
 	run := runSplit(t, "[36, 1, 1]", "[4, 1, 9]", deepseek)
 	if got := run["decoder_throughput(token/s)"]; got != nil {

@@ -7,9 +7,10 @@ import (
 	"throughline/hardware/kernel"
 )
 
-// TestWeaker: a chip with a share of the tensor cores of another has the same share of what its kernels take beyond the peak: at
-// a quarter of the tensor cores and as much of all else a kernel at half of the peak (one part tensor cores, one part the rest)
-// takes 4 + 1 parts, 80% of the peak.
+// TestWeaker: a chip with a share of the tensor cores of another has the same share of what its
+// kernels take beyond the peak: at a quarter of the tensor cores and as much of all else a kernel
+// at half of the peak (one part tensor cores, one part the rest) takes 4 + 1 parts, 80% of the
+// peak.
 func TestWeaker(t *testing.T) {
 	set := &kernel.Set{System: "a", Experts: map[string]*kernel.GroupedModel{"float8": {Base: kernel.Base{Norm: 1, Compute: kernel.Flat(2), Memory: kernel.Flat(1.5)}}}}
 	out := weaker(set, 0.25).Experts["float8"]
@@ -24,7 +25,8 @@ func TestWeaker(t *testing.T) {
 	}
 }
 
-// TestTensorShare: the H20 has 148 and 88 T/s of 16 bits, the H100 989 and 134; B200 and GB200 are nearly one chip.
+// TestTensorShare: the H20 has 148 and 88 T/s of 16 bits, the H100 989 and 134; B200 and GB200 are
+// nearly one chip.
 func TestTensorShare(t *testing.T) {
 	share := func(from, to string) float64 {
 		t.Helper()
@@ -48,8 +50,8 @@ func TestTensorShare(t *testing.T) {
 	}
 }
 
-// TestFillLinks: of exchanges that take 4 times as long as their bytes those of another chip, at 1.5 times, say when the links are full;
-// of exchanges at twice they say nothing.
+// TestFillLinks: of exchanges that take 4 times as long as their bytes those of another chip, at
+// 1.5 times, say when the links are full; of exchanges at twice they say nothing.
 func TestFillLinks(t *testing.T) {
 	set := func(slowdown float64) *kernel.Set {
 		e := func() *kernel.ExchangeModel {

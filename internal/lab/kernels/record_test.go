@@ -13,8 +13,8 @@ import (
 	"throughline/internal/test/golden"
 )
 
-// The built-in kernels and docs/calibration.md are what the fits give now: nothing that they come from has changed since
-// the command wrote them, and no one has changed them by hand.
+// The built-in kernels and docs/calibration.md are what the fits give now: nothing that they come
+// from has changed since the command wrote them, and no one has changed them by hand.
 func TestCatalogueIsCurrent(t *testing.T) {
 	r, err := readRecord(golden.Root)
 	if err != nil {

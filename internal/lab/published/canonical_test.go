@@ -12,8 +12,9 @@ import (
 	"throughline/internal/validate"
 )
 
-// TestCanonical: what the laboratory writes of rows that one question states, the program reads and predicts to all digits that are
-// written. The small table has eight such rows: seven of bare steps, but for ratios and simulated drafts, and one of a request.
+// TestCanonical: what the laboratory writes of rows that one question states, the program reads and
+// predicts to all digits that are written. The small table has eight such rows: seven of bare
+// steps, but for ratios and simulated drafts, and one of a request.
 func TestCanonical(t *testing.T) {
 	table := readSmall(t)
 	if err := table.Predict(t.Context()); err != nil {
@@ -22,7 +23,8 @@ func TestCanonical(t *testing.T) {
 	checkCanonical(t, table, 8)
 }
 
-// TestPublicCanonical: the same of the public tables, of which the program predicts more than a hundred and sixty rows.
+// TestPublicCanonical: the same of the public tables, of which the program predicts more than a
+// hundred and sixty rows.
 func TestPublicCanonical(t *testing.T) {
 	table := public(t)
 	table.Rows = slices.DeleteFunc(table.Rows, func(r Row) bool {

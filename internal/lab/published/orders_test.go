@@ -21,8 +21,8 @@ Two engines,,DeepSeek-R1,H200,8 vs 8,"SGLang, TP8 vs vLLM, TP8",FP8,1000,2000,20
 TensorRT-LLM best practice,,DeepSeek-R1,H200,8,attention DP8 + EP8,FP8,1024,2048,"concurrency 1024 (128/rank), max_num_tokens 1151",output_throughput_total,1,tok/s,table,
 `
 
-// TestOrders: what a side says of its engine, its layouts and its number formats; of several layouts the best counts, and an
-// order holds where the ratio is above 1. It has no error.
+// TestOrders: what a side says of its engine, its layouts and its number formats; of several
+// layouts the best counts, and an order holds where the ratio is above 1. It has no error.
 func TestOrders(t *testing.T) {
 	var table Table
 	if err := table.read(t.Context(), "ordered.csv", strings.NewReader(ordered)); err != nil {
@@ -74,7 +74,8 @@ func TestOrders(t *testing.T) {
 	if wide := first[0].others[0]; wide.cut.ep != 8 || wide.redundant != 0 || pair(3)[0].redundant != 32 {
 		t.Errorf("%+v", wide)
 	}
-	// Versions that the notes of a row name; in this one neither captures less than its 200 sequences.
+	// Versions that the notes of a row name; in this one neither captures less than its 200
+	// sequences.
 	if engines := pair(6); engines[0].point.Engine != "sglang@0.4" || engines[1].point.Engine != "vllm@0.9" || !(value(engines[0]) > value(engines[1])) || value(engines[0]) > 1.1*value(engines[1]) {
 		t.Errorf("%+v", engines)
 	}
@@ -94,9 +95,10 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestClientsAtOnce: 16 clients of SGLang 0.4.7 on 8 ranks start at once and send four requests each, all equally long. A rank computes its 8192 / 8
-// tokens at a time, which is one of its two prompts, before any decodes; all end together, so that four waves of two prefill
-// steps and 99 decode steps follow one another.
+// TestClientsAtOnce: 16 clients of SGLang 0.4.7 on 8 ranks start at once and send four requests
+// each, all equally long. A rank computes its 8192 / 8 tokens at a time, which is one of its two
+// prompts, before any decodes; all end together, so that four waves of two prefill steps and 99
+// decode steps follow one another.
 func TestClientsAtOnce(t *testing.T) {
 	const rows = `source,url,model,hardware,num_gpus,parallelism,precision,isl,osl,concurrency_or_batch,metric,value,unit,evidence,notes
 DeepSeek inference notes,,DeepSeek-R1,H20-3e 141GB,8 vs 8,"SGLang, DEP8 vs SGLang, TP8 + DP attention",FP8 vs FP8,1000,100,"concurrency 16, 64 requests",order_output_throughput_per_gpu,>1,x,text,SGLang 0.4.7
@@ -137,7 +139,8 @@ DeepSeek inference notes,,DeepSeek-R1,H20-3e 141GB,8 vs 8,"SGLang, DEP8 vs SGLan
 		if i > 0 {
 			continue
 		}
-		// A server that is told to compute both prompts at a time has larger products of experts, which DeepGEMM likes better.
+		// A server that is told to compute both prompts at a time has larger products of experts,
+		// which DeepGEMM likes better.
 		told := *c
 		told.point.Traffic.StepTokens = 2048
 		if faster, err := p.value(&told); err != nil || !(faster > got) {

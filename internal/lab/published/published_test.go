@@ -92,8 +92,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestClassKnowsNoValue: a class follows from what a row says of its figure. Other figures change none, and nothing that
-// classes may look at has the figure.
+// TestClassKnowsNoValue: a class follows from what a row says of its figure. Other figures change
+// none, and nothing that classes may look at has the figure.
 func TestClassKnowsNoValue(t *testing.T) {
 	var table Table
 	if err := table.BuiltIn(t.Context(), root); err != nil {
@@ -129,7 +129,8 @@ func TestClassKnowsNoValue(t *testing.T) {
 	inputs{table.Rows[0].Cells}.get("value")
 }
 
-// TestPublicTargets: the figures that matter most are among the targets, and every row that is not compared says why.
+// TestPublicTargets: the figures that matter most are among the targets, and every row that is not
+// compared says why.
 func TestPublicTargets(t *testing.T) {
 	table := public(t)
 	if n := len(table.Rows); n < 1032 {
@@ -233,7 +234,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// launched is rows whose tokens per step, copies and overlap only the launch commands of their sources say.
+// launched is rows whose tokens per step, copies and overlap only the launch commands of their
+// sources say.
 const launched = `source,url,model,hardware,num_gpus,parallelism,precision,isl,osl,concurrency_or_batch,metric,value,unit,evidence,notes
 SGLang GB200 NVL72 part 2,u,DeepSeek-V3,GB200 NVL72,4,prefill EP4,"BF16 attn, FP8 MoE",2000,,,prefill_throughput,1,tok/s/GPU,text,
 SGLang GB200 NVL72 part 2,u,DeepSeek-V3,GB200 NVL72,2,prefill EP2,"FP8 attn/KV, NVFP4 MoE",1000,,,prefill_throughput,1,tok/s/GPU,text,
@@ -282,9 +284,10 @@ func TestLaunchCommands(t *testing.T) {
 	}
 }
 
-// TestAtOnce: 10000 clients of DeepSeek-V2 on 8 H100. Under TP8 a token takes 576 elements of two bytes in each of 60 layers on every rank, and
-// finds room in 0.78 of 79.65 GiB beside the weights; with replicas of attention each rank has a cache of its own. In the kernel of Triton
-// each 16 heads read the cache for themselves: of the gain that FA3 would have, less is left.
+// TestAtOnce: 10000 clients of DeepSeek-V2 on 8 H100. Under TP8 a token takes 576 elements of two
+// bytes in each of 60 layers on every rank, and finds room in 0.78 of 79.65 GiB beside the weights;
+// with replicas of attention each rank has a cache of its own. In the kernel of Triton each 16
+// heads read the cache for themselves: of the gain that FA3 would have, less is left.
 func TestAtOnce(t *testing.T) {
 	const row = `source,url,model,hardware,num_gpus,parallelism,precision,isl,osl,concurrency_or_batch,metric,value,unit,evidence,notes
 DeepSeek inference notes,,DeepSeek-V2,H100,8 vs 8,"TP8 + DP attention, attention in Triton vs TP8, attention in Triton",FP8,1,512,"10000 requests at once, weights and cache in 0.78 of the memory",output_speedup_dp_attention,1.9,x,text,
@@ -342,8 +345,8 @@ DeepSeek inference notes,,DeepSeek-V2,H100,8 vs 8,"TP8 + DP attention, attention
 	}
 }
 
-// TestBytes: the bytes behind the bandwidths of exchanges are those of tables that print bandwidths and times side by side
-// (UCCL, ep/README.md: 4096 tokens, 8 of 256 experts, H200 with EFA).
+// TestBytes: the bytes behind the bandwidths of exchanges are those of tables that print bandwidths
+// and times side by side (UCCL, ep/README.md: 4096 tokens, 8 of 256 experts, H200 with EFA).
 func TestBytes(t *testing.T) {
 	m, _ := builtin.Model(t, "DeepSeek-V3")
 	for _, c := range []struct {
@@ -360,8 +363,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestPredict: rows are priced like the same deployments by themselves, units are taken into account, ratios are those of
-// two such figures.
+// TestPredict: rows are priced like the same deployments by themselves, units are taken into
+// account, ratios are those of two such figures.
 func TestPredict(t *testing.T) {
 	table := readSmall(t)
 	if err := table.Predict(t.Context()); err != nil {
@@ -412,9 +415,10 @@ func TestPredict(t *testing.T) {
 	near("12 nodes", table.Rows[9].Predicted, rate(a, 480))
 }
 
-// TestChosen: what trtllm-bench chooses, by hand. A 70B model in FP4 on a B200 of 179.1 GiB: a token has 2 · 80 · 8 · 128 bytes in an
-// FP8 cache, a request of 2000 tokens 328 MB. Of 192.3 GB, 70.6e9 · 0.5625 / 2 = 19.8 are thought to be weights; 0.95 of the rest holds
-// 500 requests, rounded up to 512, and half of their tokens are those of prompts: 1000, of at least 2048.
+// TestChosen: what trtllm-bench chooses, by hand. A 70B model in FP4 on a B200 of 179.1 GiB: a
+// token has 2 · 80 · 8 · 128 bytes in an FP8 cache, a request of 2000 tokens 328 MB. Of 192.3 GB,
+// 70.6e9 · 0.5625 / 2 = 19.8 are thought to be weights; 0.95 of the rest holds 500 requests,
+// rounded up to 512, and half of their tokens are those of prompts: 1000, of at least 2048.
 func TestChosen(t *testing.T) {
 	q := question.Default()
 	q.Model, q.System, q.Engine, q.Formats.Weights, q.Batch, q.Input, q.Output = "Llama-3.1-70B", "B200", "trtllm", "fp4", 1, 1000, 1000
@@ -439,8 +443,8 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// TestRun: a run of requests that all find room takes their prompts and as many steps as they have outputs; twice as many that do not
-// take twice as long. Windows do not make room.
+// TestRun: a run of requests that all find room takes their prompts and as many steps as they have
+// outputs; twice as many that do not take twice as long. Windows do not make room.
 func TestRun(t *testing.T) {
 	q := question.Default()
 	q.Model, q.System, q.Engine, q.Batch, q.Input, q.Output = "gpt-oss-120b", "B200", "trtllm", 1, 1024, 8192
@@ -453,7 +457,8 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 36 layers of 2 · 8 · 64 bytes for each token, and 95% of what 61 GiB of weights and the steps leave of 179.
+	// 36 layers of 2 · 8 · 64 bytes for each token, and 95% of what 61 GiB of weights and the steps
+	// leave of 179.
 	if most := 0.95 * (179.1 - 61) * (1 << 30) / (36 * 1024); float64(room) > most || float64(room) < 0.9*most {
 		t.Errorf("a cache of %d tokens, at most %.0f", room, most)
 	}
@@ -489,7 +494,8 @@ UCCL-EP normal kernels,u,DeepSeek-V3 MoE,MI300X + CX7 IB,8,EP8 intranode,BF16,,,
 		t.Fatal(err)
 	}
 	narrow, wide, uccl := table.Rows[0].Predicted, table.Rows[1].Predicted, table.Rows[2].Predicted
-	// 4 nodes: 3 others, each with some of 8 of 256 experts by 1 - (3/4)^8 or so, 0.904; 7392 bytes a copy over 50 GB/s, at most.
+	// 4 nodes: 3 others, each with some of 8 of 256 experts by 1 - (3/4)^8 or so, 0.904; 7392 bytes
+	// a copy over 50 GB/s, at most.
 	if least := 4096 * 3 * 0.9 * 7392 / 50e9 * 1e6; narrow < least || narrow > 1.3*least {
 		t.Errorf("%v us, at least %v", narrow, least)
 	}
@@ -502,7 +508,8 @@ UCCL-EP normal kernels,u,DeepSeek-V3 MoE,MI300X + CX7 IB,8,EP8 intranode,BF16,,,
 	}
 }
 
-// TestLayer: the parts of a layer add up to it where nothing overlaps, with its waiting for the slowest rank, and an expert layer has no dense block.
+// TestLayer: the parts of a layer add up to it where nothing overlaps, with its waiting for the
+// slowest rank, and an expert layer has no dense block.
 func TestLayer(t *testing.T) {
 	q := question.Default()
 	q.Model, q.System, q.Engine, q.Phase, q.Formats.Weights = "DeepSeek-V3", "H100_SXM", "sglang", "prefill", "fp8"
@@ -521,7 +528,8 @@ func TestLayer(t *testing.T) {
 	if math.Abs(sum-parts[wholeLayer]) > 1e-9*sum {
 		t.Errorf("parts of %v make a layer of %v", sum, parts[wholeLayer])
 	}
-	// 58 layers with experts, and 3 more with attention and a dense block, make the step but for its ends.
+	// 58 layers with experts, and 3 more with attention and a dense block, make the step but for
+	// its ends.
 	dense := 0.0
 	for _, o := range stageOf(&a.Phases[0]) {
 		if o.Repeat == 3 || o.Kind.Info().Block == op.AttentionBlock {
@@ -567,7 +575,8 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// TestSkipped: a folder's tables in another schema are skipped and named; a missing file is an error.
+// TestSkipped: a folder's tables in another schema are skipped and named; a missing file is an
+// error.
 func TestSkipped(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.csv": small, "b.csv": "kind,dtype\nx,y\n", "c.txt": "no table", "empty.csv": ""} {
@@ -599,8 +608,9 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
-// TestFill: a batch that the source does not state is what memory has room for. Usable are 165 GiB, weights take 32; a sequence of
-// 600 tokens has 61 · 576 bytes for each in an 8-bit latent cache, 21 MB: over 6,000 fit, the engine allows fewer.
+// TestFill: a batch that the source does not state is what memory has room for. Usable are 165 GiB,
+// weights take 32; a sequence of 600 tokens has 61 · 576 bytes for each in an 8-bit latent cache,
+// 21 MB: over 6,000 fit, the engine allows fewer.
 func TestFill(t *testing.T) {
 	q := question.Default()
 	q.Model, q.System, q.Engine, q.Phase, q.Batch = "DeepSeek-V3", "GB200_NVL72", "sglang", "decode", 1

@@ -149,8 +149,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestEveryTableIsAsked: the totals of each command of validate that reads measurements are among the answers; golden reads
-// answers.
+// TestEveryTableIsAsked: the totals of each command of validate that reads measurements are among
+// the answers; golden reads answers.
 func TestEveryTableIsAsked(t *testing.T) {
 	var help bytes.Buffer
 	if code := cli.Run(t.Context(), []string{"validate", "--help"}, cli.Streams{Out: &help, Err: &help}); code != 0 {

@@ -81,7 +81,8 @@ func knows(t *testing.T) [][]int {
 	return out
 }
 
-// TestArchitecture: the picture and the table of docs/architecture.md are the rooms and imports of the code.
+// TestArchitecture: the picture and the table of docs/architecture.md are the rooms and imports of
+// the code.
 func TestArchitecture(t *testing.T) {
 	edges := knows(t)
 	golden.File(t, filepath.Join(golden.Root, "docs/pictures/architecture.svg"), drawRooms(edges))
@@ -145,7 +146,8 @@ const (
 	packagesPerLine     = 112 // characters
 )
 
-// drawRooms draws rooms one below the other. From each a line leads up to the rooms that import it, with a dot at each of them.
+// drawRooms draws rooms one below the other. From each a line leads up to the rooms that import it,
+// with a dot at each of them.
 func drawRooms(edges [][]int) []byte {
 	var b bytes.Buffer
 	width, height := laneStart+lanePitch*len(rooms)+10, topMargin+boxPitch*len(rooms)

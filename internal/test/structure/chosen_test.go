@@ -17,7 +17,8 @@ import (
 // mark says that a number was chosen with results in view.
 type mark struct{ number, value, file, runs, date string }
 
-// chosenIn collects the marks of an object of a file, and of those in it. A source that says so itself must have a mark.
+// chosenIn collects the marks of an object of a file, and of those in it. A source that says so
+// itself must have a mark.
 func chosenIn(t *testing.T, file, path string, v any, out *[]mark) {
 	switch v := v.(type) {
 	case []any:
@@ -75,8 +76,8 @@ func valueAt(t *testing.T, file string, v any, path string) string {
 
 var chosenInCode = regexp.MustCompile(`(?m)^\s*// Chosen: (.*); ([0-9-]{10})\.\n\s*(?:const |var |func (?:\([^)]*\) )?)?(\w+)(?: += (\S+))?`)
 
-// TestChosen: docs/chosen.md lists every number of the data and of the code that was chosen with results in view, and how many
-// there are.
+// TestChosen: docs/chosen.md lists every number of the data and of the code that was chosen with
+// results in view, and how many there are.
 func TestChosen(t *testing.T) {
 	var all []mark
 	for _, folder := range []string{"engine/data", "hardware/catalogue"} {

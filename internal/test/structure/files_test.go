@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// ownDoors is files of the library that reach the machine by themselves, none of them to read what a question names.
+// ownDoors is files of the library that reach the machine by themselves, none of them to read what
+// a question names.
 var ownDoors = map[string]string{
 	"internal/files/files.go": "is the door",
 	"throughline.go":          "opens it unless it is told otherwise",
@@ -33,8 +34,8 @@ var readers = map[string][]string{
 	"syscall":  {"Open", "Stat", "Lstat", "Access"},
 }
 
-// TestFilesThroughOneDoor: what a question names is opened by internal/files alone, in the library and all that it needs, and in
-// what answers strangers.
+// TestFilesThroughOneDoor: what a question names is opened by internal/files alone, in the library
+// and all that it needs, and in what answers strangers.
 func TestFilesThroughOneDoor(t *testing.T) {
 	all := files(t)
 	reached := map[string]bool{}

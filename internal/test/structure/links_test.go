@@ -35,7 +35,8 @@ func anchors(page string) map[string]bool {
 	return out
 }
 
-// TestLinks: every relative link of a Markdown page leads to a file, and its anchor to a heading there.
+// TestLinks: every relative link of a Markdown page leads to a file, and its anchor to a heading
+// there.
 func TestLinks(t *testing.T) {
 	checked := 0
 	err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {

@@ -51,7 +51,8 @@ func allLinked(t *testing.T) (out []linked) {
 
 var legal = regexp.MustCompile(`(?i)^(licen[cs]e|notice|copying|patents|third_party_licenses)(\.(txt|md))?$`)
 
-// terms are the files that say under which terms a package may be passed on: those beside it and above it in its module.
+// terms are the files that say under which terms a package may be passed on: those beside it and
+// above it in its module.
 func terms(t *testing.T, p *linked) (out []string) {
 	t.Helper()
 	for dir := p.Dir; strings.HasPrefix(dir, p.Module.Dir); dir = filepath.Dir(dir) {
@@ -77,8 +78,8 @@ func terms(t *testing.T, p *linked) (out []string) {
 	return out
 }
 
-// TestNotices: THIRD_PARTY_NOTICES has the terms of every module that the program contains, each text once. The standard library of Go has
-// those of its other modules.
+// TestNotices: THIRD_PARTY_NOTICES has the terms of every module that the program contains, each
+// text once. The standard library of Go has those of its other modules.
 func TestNotices(t *testing.T) {
 	const library = "golang.org/x/sys"
 	texts := map[string]map[string]bool{} // of each text the modules

@@ -16,7 +16,8 @@ var (
 	runs  = regexp.MustCompile(`\b(npx [^\n]*?[\w-]+@(\S+)|npm (install|i) )`)
 )
 
-// TestPinned: what npm brings for tests is of one version each, by a lock that names no server; nothing else asks npm for a range.
+// TestPinned: what npm brings for tests is of one version each, by a lock that names no server;
+// nothing else asks npm for a range.
 func TestPinned(t *testing.T) {
 	packages, err := filepath.Glob(filepath.Join(golden.Root, "internal/e2e/*/package.json"))
 	if err != nil || len(packages) == 0 {

@@ -1,5 +1,5 @@
-// Package structure tests how the code is laid out: which package may know which, how long functions are, where the words of
-// the command line stand.
+// Package structure tests how the code is laid out: which package may know which, how long
+// functions are, where the words of the command line stand.
 package structure
 
 import (
@@ -139,8 +139,8 @@ func TestDataFlowsForward(t *testing.T) {
 	}
 }
 
-// TestProgramWithoutLaboratory: nothing but its own command imports the laboratory, and only there is a path to the measurements
-// beside the project.
+// TestProgramWithoutLaboratory: nothing but its own command imports the laboratory, and only there
+// is a path to the measurements beside the project.
 func TestProgramWithoutLaboratory(t *testing.T) {
 	for _, f := range files(t) {
 		if strings.HasPrefix(f.pkg, "internal/lab") || f.pkg == "cmd/lab" || strings.HasPrefix(f.pkg, forTests) {
@@ -177,8 +177,8 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// TestConcurrentPackages: the race detector watches the tests of every package that starts goroutines or guards what they
-// share: those stand in the Makefile.
+// TestConcurrentPackages: the race detector watches the tests of every package that starts
+// goroutines or guards what they share: those stand in the Makefile.
 func TestConcurrentPackages(t *testing.T) {
 	src, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {
@@ -253,7 +253,8 @@ func TestPropertiesHaveOneSeed(t *testing.T) {
 // aFlag is a flag of a command line.
 var aFlag = regexp.MustCompile(`(^|[\s("'` + "`" + `])--?[a-z][a-z-]*`)
 
-// hasFlags is packages that write command lines: that of this program, and those of engines and tools.
+// hasFlags is packages that write command lines: that of this program, and those of engines and
+// tools.
 var hasFlags = []string{"cmd/lab", "cmd/release", "internal/cli", "engine", "cmd/throughline"}
 
 // TestNoFlagsInLibraries: a library names settings; the command line makes flags of them.
@@ -273,18 +274,20 @@ func TestNoFlagsInLibraries(t *testing.T) {
 	}
 }
 
-// handMade are what builds rows of texts cell by cell: names of packages with what they offer for that.
+// handMade are what builds rows of texts cell by cell: names of packages with what they offer for
+// that.
 var handMade = []string{"table.Grid", "csv.NewWriter", "csvfile.NewWriter", "spreadsheet.New", "parquet.NewWriter"}
 
-// madeByHand is how many tables files outside the writer of tables still build themselves. They carry along rows as they were
-// read.
+// madeByHand is how many tables files outside the writer of tables still build themselves. They
+// carry along rows as they were read.
 var madeByHand = map[string]int{
 	"internal/csvfile/write.go": 1, "internal/lab/import.go": 1, "internal/point/stream.go": 1, "internal/runs/append.go": 1, "internal/runs/runs.go": 1,
 	"internal/workbook/table.go": 1, "internal/workbook/workbook.go": 1, // where sheets begin
 	"internal/validate/validate.go": 1,
 }
 
-// TestTablesHaveOneWriter: a table is columns of internal/table; nobody else builds one of texts, or draws one.
+// TestTablesHaveOneWriter: a table is columns of internal/table; nobody else builds one of texts,
+// or draws one.
 func TestTablesHaveOneWriter(t *testing.T) {
 	found := map[string]int{}
 	for _, f := range files(t) {

@@ -10,11 +10,13 @@ import (
 	"throughline/internal/test/long"
 )
 
-// servers is packages that listen, start processes or talk to machines; the library needs none of them.
+// servers is packages that listen, start processes or talk to machines; the library needs none of
+// them.
 var servers = []string{"internal/cli", "internal/mcp", "internal/emulate", "internal/matrix", "internal/bench", "internal/watch"}
 
-// TestLibraryInBrowser: the library is free of servers and processes, and compiles for a browser; that takes a minute of one
-// processor where it has not been done before, so that short runs only look for packages that have no files there.
+// TestLibraryInBrowser: the library is free of servers and processes, and compiles for a browser;
+// that takes a minute of one processor where it has not been done before, so that short runs only
+// look for packages that have no files there.
 func TestLibraryInBrowser(t *testing.T) {
 	run := func(args ...string) string {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
