@@ -24,7 +24,8 @@ type Scan struct {
 	Says  string   // what follows from the points; empty: nothing
 	X     Series   // along the x axis
 	By    []string // the other axes of each point, in words; empty: none
-	Panels
+	// Panels are what lines show.
+	Panels []ScanPanel
 	// Rows and columns of a heat map, and its values.
 	Y      *Series
 	Value  Series
@@ -40,8 +41,8 @@ type Scan struct {
 	Plans []*advice.Plans
 }
 
-// Panels are what lines show: one panel each.
-type Panels []struct {
+// ScanPanel is one panel of lines.
+type ScanPanel struct {
 	Title  string
 	Limit  float64 // 0: none
 	Says   string  // of the limit
@@ -69,21 +70,7 @@ func OfScan(r *report.Scan) *Scan {
 	if says := r.Sentences(); len(says) > 0 {
 		s.Says = says[0]
 	}
-	x, y := -1, -1
-	var numeric []int
-	for i := range r.Of.Axes {
-		a := &r.Of.Axes[i]
-		if a.IsNumeric() {
-			numeric = append(numeric, i)
-		}
-		switch {
-		case !a.IsNumeric() || a.Name == scan.SeedSetting:
-		case x < 0 || a.Len() > r.Of.Axes[x].Len():
-			x, y = i, x
-		case y < 0 || a.Len() > r.Of.Axes[y].Len():
-			y = i
-		}
-	}
+	x, y, numeric := axesOf(r)
 	along := func(axis int) Series {
 		a := &r.Of.Axes[axis]
 		return Series{Name: strings.TrimSpace(a.Name + " " + a.Unit()), Values: r.Along(axis)}
@@ -119,28 +106,49 @@ func OfScan(r *report.Scan) *Scan {
 	}
 	s.User, s.GPU = figure("tokens_per_s_per_user"), figure("tokens_per_s_per_gpu")
 	for _, p := range panelsOf(r) {
-		if several(s.By) && len(p.figures) > 1 { // lines of each would hide each other
-			p.figures = []string{p.decisive()}
-			p.title = sweep.Figures(r.Of.Of)[sweep.Find(r.Of.Of, p.figures[0])].Title
-		}
-		var list []Series
-		for _, name := range p.figures {
-			if one := figure(name); slices.ContainsFunc(one.Values, func(v float64) bool { return !math.IsNaN(v) }) {
-				one.Name = strings.TrimSuffix(strings.TrimSuffix(one.Name, " ms"), " "+p.short)
-				if len(p.figures) == 1 {
-					one.Name = ""
-				}
-				list = append(list, one)
-			}
-		}
-		s.Panels = append(s.Panels, struct {
-			Title  string
-			Limit  float64
-			Says   string
-			Series []Series
-		}{p.title, p.limit.Seconds * 1e3, p.says(), list})
+		s.add(r, p, figure)
 	}
 	return s
+}
+
+// axesOf are the axes along x and y, or -1, and all axes of numbers.
+func axesOf(r *report.Scan) (x, y int, numeric []int) {
+	x, y = -1, -1
+	for i := range r.Of.Axes {
+		a := &r.Of.Axes[i]
+		if a.IsNumeric() {
+			numeric = append(numeric, i)
+		}
+		switch {
+		case !a.IsNumeric() || a.Name == scan.SeedSetting:
+		case x < 0 || a.Len() > r.Of.Axes[x].Len():
+			x, y = i, x
+		case y < 0 || a.Len() > r.Of.Axes[y].Len():
+			y = i
+		}
+	}
+	return x, y, numeric
+}
+
+// add adds a panel with those of its figures that any point has.
+func (s *Scan) add(r *report.Scan, p panel, figure func(name string) Series) {
+	if several(s.By) && len(p.figures) > 1 { // lines of each would hide each other
+		p.figures = []string{p.decisive()}
+		p.title = sweep.Figures(r.Of.Of)[sweep.Find(r.Of.Of, p.figures[0])].Title
+	}
+	var list []Series
+	for _, name := range p.figures {
+		one := figure(name)
+		if !slices.ContainsFunc(one.Values, func(v float64) bool { return !math.IsNaN(v) }) {
+			continue
+		}
+		one.Name = strings.TrimSuffix(strings.TrimSuffix(one.Name, " ms"), " "+p.short)
+		if len(p.figures) == 1 {
+			one.Name = ""
+		}
+		list = append(list, one)
+	}
+	s.Panels = append(s.Panels, ScanPanel{p.title, p.limit.Seconds * 1e3, p.says(), list})
 }
 
 // panel is what one panel of lines shows.
@@ -229,22 +237,29 @@ func (s *Scan) lines() (*chart.Chart, error) {
 	if len(names) > 1 && len(s.Held) > 0 { // the first sentence is of one curve
 		c.Title = fmt.Sprintf("%s over %s: what holds", c.Panels[0].Y.Title, s.X.Name)
 	}
-	for i, name := range names {
-		if name != "" && i < mostSeries {
-			text := name
-			if rate, holds := s.Held[name]; holds {
-				text += ": holds " + number.Plain(rate, 4)
-			}
-			c.Keys = append(c.Keys, chart.Key{Paint: chart.Series(i), Form: chart.FormOf(i), Text: text})
-		}
-	}
-	if len(names) == 1 && most > 1 {
-		for k, of := range s.Panels[0].Series {
-			c.Keys = append(c.Keys, chart.Key{Paint: chart.Series(k), Form: chart.FormOf(k), Text: of.Name})
-		}
-	}
+	c.Keys = s.keys(names, most)
 	c.Description = fmt.Sprintf("%d panels over %s, with a line for each of %d values of the other axes.", len(c.Panels), s.X.Name, len(names))
 	return c, nil
+}
+
+// keys name the lines: those of several groups of points, or the figures of a single one.
+func (s *Scan) keys(names []string, figures int) (keys []chart.Key) {
+	for i, name := range names[:min(len(names), mostSeries)] {
+		if name == "" {
+			continue
+		}
+		text := name
+		if rate, holds := s.Held[name]; holds {
+			text += ": holds " + number.Plain(rate, 4)
+		}
+		keys = append(keys, chart.Key{Paint: chart.Series(i), Form: chart.FormOf(i), Text: text})
+	}
+	if len(names) == 1 && figures > 1 {
+		for k, of := range s.Panels[0].Series {
+			keys = append(keys, chart.Key{Paint: chart.Series(k), Form: chart.FormOf(k), Text: of.Name})
+		}
+	}
+	return keys
 }
 
 // mostShaded is how many curves have their bands shaded, which would cover each other.

@@ -20,12 +20,7 @@ func rising() *Scan {
 		if p.by > 0 {
 			worst.Values = []float64{40, 50, 90, 30_000}
 		}
-		s.Panels = append(s.Panels, struct {
-			Title  string
-			Limit  float64
-			Says   string
-			Series []Series
-		}{p.title, 100, "p99 ≤ 100 ms", []Series{one, worst}})
+		s.Panels = append(s.Panels, ScanPanel{p.title, 100, "p99 ≤ 100 ms", []Series{one, worst}})
 	}
 	return s
 }

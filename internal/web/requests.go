@@ -59,60 +59,25 @@ func shares(text string) (out [2]float64, ok bool) {
 	return [2]float64{a / 100, b / 100}, true
 }
 
-// requests are those of a part of a run, as a part of the page: the run is simulated once more.
+// requestsPage is the requests of a part of a run, as a part of the page.
+type requestsPage struct {
+	*page
+	Says  string
+	Rows  []requestRow
+	Steps *stepList
+}
+
+// requests answers with the requests of a part of a run.
 func (s *Server) requests(w http.ResponseWriter, r *http.Request) {
 	st := loading.read(r)
-	out := struct {
-		*page
-		Says  string
-		Rows  []requestRow
-		Steps *stepList
-	}{page: &page{state: st}}
+	out := requestsPage{page: &page{state: st}}
 	err := st.wrong
 	part, ok := shares(st.shown[betweenName])
 	if err == nil && !ok {
 		err = fmt.Errorf("%s must be two numbers from 0 to 100, like 10:20", betweenName)
 	}
 	if err == nil {
-		err = s.work.do(r.Context(), longDeadline, func(ctx context.Context) error {
-			sim, err := throughline.NewSimulation(throughline.Question(st.words), s.reading()...)
-			if err == nil {
-				err = sim.Settle(ctx)
-			}
-			if err != nil {
-				return err
-			}
-			o := sim.Options
-			within, cancel := context.WithCancel(ctx)
-			defer cancel()
-			var all []simulate.Ended
-			o.Each = func(e *simulate.Ended) {
-				if all = append(all, *e); len(all) > mostSimulated {
-					cancel()
-				}
-			}
-			got, err := sim.Run(within, o)
-			if len(all) > mostSimulated {
-				return fmt.Errorf("only runs of up to %s requests are listed one by one", number.Grouped(mostSimulated))
-			}
-			if err != nil {
-				return err
-			}
-			from, to := part[0]*got.Duration(), part[1]*got.Duration()
-			came := slices.DeleteFunc(slices.Clone(all), func(e simulate.Ended) bool {
-				came := e.Arrival - got.Start
-				return came < from || came > to
-			})
-			slices.SortStableFunc(came, func(a, b simulate.Ended) int { return cmp.Compare(b.First-b.Arrival, a.First-a.Arrival) })
-			out.Says = fmt.Sprintf("%s from %s to %s, the longest TTFT first", number.Count(len(came), "request"), number.Time(from, 3), number.Time(to, 3))
-			for i := range came[:min(len(came), mostListed)] {
-				out.Rows = append(out.Rows, rowOf(&came[i], got.Start, st.shown[requestName]))
-			}
-			if at := slices.IndexFunc(all, func(e simulate.Ended) bool { return fmt.Sprint(e.ID) == st.shown[requestName] }); at >= 0 {
-				out.Steps, err = stepsOf(ctx, sim, &all[at])
-			}
-			return err
-		})
+		err = s.work.do(r.Context(), longDeadline, func(ctx context.Context) error { return s.fill(ctx, &out, part) })
 	}
 	if err != nil {
 		s.fail(w, r, statusOf(err), err)
@@ -122,6 +87,48 @@ func (s *Server) requests(w http.ResponseWriter, r *http.Request) {
 	if err := templates.ExecuteTemplate(w, "requests", out); err != nil {
 		panic(err) // a mistake of the template
 	}
+}
+
+// fill simulates the run once more, and keeps the requests that came in a part of it.
+func (s *Server) fill(ctx context.Context, out *requestsPage, part [2]float64) error {
+	st := out.state
+	sim, err := throughline.NewSimulation(throughline.Question(st.words), s.reading()...)
+	if err == nil {
+		err = sim.Settle(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	o := sim.Options
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var all []simulate.Ended
+	o.Each = func(e *simulate.Ended) {
+		if all = append(all, *e); len(all) > mostSimulated {
+			cancel()
+		}
+	}
+	got, err := sim.Run(within, o)
+	if len(all) > mostSimulated {
+		return fmt.Errorf("only runs of up to %s requests are listed one by one", number.Grouped(mostSimulated))
+	}
+	if err != nil {
+		return err
+	}
+	from, to := part[0]*got.Duration(), part[1]*got.Duration()
+	came := slices.DeleteFunc(slices.Clone(all), func(e simulate.Ended) bool {
+		came := e.Arrival - got.Start
+		return came < from || came > to
+	})
+	slices.SortStableFunc(came, func(a, b simulate.Ended) int { return cmp.Compare(b.First-b.Arrival, a.First-a.Arrival) })
+	out.Says = fmt.Sprintf("%s from %s to %s, the longest TTFT first", number.Count(len(came), "request"), number.Time(from, 3), number.Time(to, 3))
+	for i := range came[:min(len(came), mostListed)] {
+		out.Rows = append(out.Rows, rowOf(&came[i], got.Start, st.shown[requestName]))
+	}
+	if at := slices.IndexFunc(all, func(e simulate.Ended) bool { return fmt.Sprint(e.ID) == st.shown[requestName] }); at >= 0 {
+		out.Steps, err = stepsOf(ctx, sim, &all[at])
+	}
+	return err
 }
 
 // rowOf shows a request of a run that is counted from a time on.
