@@ -12,9 +12,10 @@ import (
 	"throughline/internal/validate"
 )
 
-// Pages and pictures show one table of runs in several ways. Its predictions take most of a minute,
-// and are made once in all tests.
-func init() {
+// predictsOnce: pages and pictures show one table of runs in several ways. Its predictions take most
+// of a minute, and are made once in all tests of this process. Programs that scripts start read
+// their tables themselves.
+func predictsOnce() {
 	for i := range validations {
 		if t := &validations[i]; t.predict != nil {
 			t.predict = once(t.predict)

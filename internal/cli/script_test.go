@@ -22,8 +22,16 @@ func notRacing(t *testing.T) {
 	long.NotRacing(t)
 }
 
+// tests are those of this process, which are not run in programs that scripts start.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int {
+	predictsOnce()
+	return t.M.Run()
+}
+
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
+	testscript.Main(tests{m}, map[string]func(){
 		"throughline": func() {
 			os.Exit(Main(os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 		},
