@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"throughline/deploy"
+	"throughline/internal/shell"
 	plain "throughline/number"
 	"throughline/op"
 )
@@ -212,17 +213,6 @@ func (e *Engine) yaml(u unit) string {
 	return b.String()
 }
 
-// quote protects a word from the shell.
-func quote(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+=,", r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 // Values of options.
 
 func text(s string) func(unit) string { return func(unit) string { return s } }
@@ -243,7 +233,7 @@ func modelName(u unit) string {
 	if u.checkpoint == "" {
 		return `"$MODEL"`
 	}
-	return quote(u.checkpoint)
+	return shell.Quote(u.checkpoint)
 }
 
 func fraction(u unit) string   { return strconv.FormatFloat(u.share, 'g', -1, 64) }

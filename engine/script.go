@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"throughline/internal/shell"
 )
 
 // Script is the fleet as a shell script to run on every node with its number: it starts the node's
@@ -35,7 +37,7 @@ func (f *Fleet) Script(title ...string) string {
 	if f.Model == "" {
 		writef(`MODEL=${MODEL:?path or repository of the checkpoint}`)
 	} else {
-		writef(`MODEL=${MODEL:-%s}`, quote(f.Model))
+		writef(`MODEL=${MODEL:-%s}`, shell.Quote(f.Model))
 	}
 	writef("NODE=${NODE:-0}")
 	if f.Nodes == 1 {
@@ -214,7 +216,7 @@ func shellWord(s string) string {
 	if strings.Contains(s, "$") {
 		return `"` + s + `"`
 	}
-	return quote(s)
+	return shell.Quote(s)
 }
 
 func joined(words []string) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"throughline/deploy"
+	"throughline/internal/shell"
 	"throughline/op"
 	"throughline/plan"
 )
@@ -30,7 +31,7 @@ var sglangArgs = []arg{
 	{spread, "--ep-size", number(func(u unit) int { return u.ep })},
 	{dispatched, "--moe-a2a-backend", text("deepep")},
 	{dispatched, "--deepep-mode", func(u unit) string { return [...]string{"auto", "normal", "low_latency"}[u.Role] }},
-	{tunesExchange, "--deepep-config", func(unit) string { return quote(moreUnits) }},
+	{tunesExchange, "--deepep-config", func(unit) string { return shell.Quote(moreUnits) }},
 	{redundant, "--ep-num-redundant-experts", number(func(u unit) int { return u.Plan.Redundant })},
 	{redundant, "--enable-eplb", nil},
 	{twoBatch, "--enable-two-batch-overlap", nil},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"throughline/deploy"
+	"throughline/internal/shell"
 )
 
 // replicasInNodes reports whether attention replicas lie within nodes.
@@ -50,7 +51,7 @@ var vllmArgs = []arg{
 	{twoBatch, "--enable-dbo", nil},
 	{redundant, "--enable-eplb", nil},
 	{redundant, "--eplb-config", func(u unit) string {
-		return quote(fmt.Sprintf(`{"num_redundant_experts":%d}`, u.Plan.Redundant))
+		return shell.Quote(fmt.Sprintf(`{"num_redundant_experts":%d}`, u.Plan.Redundant))
 	}},
 	{sequential, "--compilation-config", text(`'{"pass_config":{"enable_sp":true}}'`)},
 	{hasContext, "--max-model-len", number(context)},
@@ -63,11 +64,11 @@ var vllmArgs = []arg{
 	{quantized, "--quantization", func(u unit) string { return u.quantization }},
 	{narrowCache, "--kv-cache-dtype", func(u unit) string { return u.cacheType }},
 	{speculates, "--speculative-config", func(u unit) string {
-		return quote(fmt.Sprintf(`{"method":"mtp","num_speculative_tokens":%d}`, u.drafted))
+		return shell.Quote(fmt.Sprintf(`{"method":"mtp","num_speculative_tokens":%d}`, u.drafted))
 	}},
 	{split, "--kv-transfer-config", func(u unit) string {
 		role := [...]string{deploy.Prefill: "kv_producer", deploy.Decode: "kv_consumer"}[u.Role]
-		return quote(fmt.Sprintf(`{"kv_connector":"NixlConnector","kv_role":%q}`, role))
+		return shell.Quote(fmt.Sprintf(`{"kv_connector":"NixlConnector","kv_role":%q}`, role))
 	}},
 	{placed, "--host", text("0.0.0.0")},
 	{placed, "--port", text(`"$PORT"`)},

@@ -102,10 +102,9 @@ func (c *calibration) run(ctx context.Context, s Streams) error {
 	if err != nil {
 		return err
 	}
-	if err := report.WriteFiles(ctx, report.Bytes(c.out.name, content)); err != nil {
-		return systemError{err}
+	if err := writeFiles(ctx, s, report.Bytes(c.out.name, content)); err != nil {
+		return err
 	}
-	fmt.Fprintln(s.Err, "wrote", c.out.name)
 	return write(s.Out, report.Calibration(c.view.of(s), results)+"\n")
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -49,7 +48,11 @@ those of the closed form. --exact fits as far as the runs say. Times are in ms.`
 			if err != nil {
 				return err
 			}
-			if err := writeFitted(cmd.Context(), s, o.out.name, got); err != nil {
+			content, err := got.File.Write()
+			if err == nil {
+				err = writeFiles(cmd.Context(), s, report.Bytes(o.out.name, content))
+			}
+			if err != nil {
 				return err
 			}
 			if o.json {
@@ -90,19 +93,4 @@ func fitServing(ctx context.Context, name string, q question.Question, asked err
 	}
 	rows, err := got.Against(ctx, q.Against, others, q)
 	return got, rows, err
-}
-
-func writeFitted(ctx context.Context, s Streams, name string, got *validate.Fitted) error {
-	if name == "" {
-		return nil
-	}
-	content, err := got.File.Write()
-	if err == nil {
-		err = report.WriteFiles(ctx, report.Bytes(name, content))
-	}
-	if err != nil {
-		return systemError{err}
-	}
-	fmt.Fprintln(s.Err, "wrote", name)
-	return nil
 }

@@ -251,14 +251,12 @@ func drawSome[T any](ctx context.Context, to Streams, s *sheet, kinds []picture.
 	for _, err := range errs {
 		fmt.Fprintln(to.Err, "warning: no chart:", err)
 	}
-	return writeAll(ctx, to, list)
+	return writeFiles(ctx, to, list...)
 }
 
-// writeAll writes files, which appear together, and prints their names.
-func writeAll(ctx context.Context, to Streams, list []report.File) error {
-	if len(list) == 0 {
-		return nil
-	}
+// writeFiles writes those that have names, which appear together, and prints them.
+func writeFiles(ctx context.Context, to Streams, files ...report.File) error {
+	list := slices.DeleteFunc(files, func(f report.File) bool { return f.Name == "" })
 	if err := report.WriteFiles(ctx, list...); err != nil {
 		return systemError{err}
 	}

@@ -92,7 +92,7 @@ func comm(cmd *cobra.Command, s Streams, o *commOptions) error {
 		shown = slices.Insert(slices.Clone(shown), 0, name)
 	}
 	if o.out.name != "" {
-		return writeAll(cmd.Context(), s, []report.File{{Name: o.out.name, Write: func(w io.Writer) error { return t.Write(w, table.FormOf(o.out.name)) }}})
+		return writeFiles(cmd.Context(), s, report.File{Name: o.out.name, Write: func(w io.Writer) error { return t.Write(w, table.FormOf(o.out.name)) }})
 	}
 	if o.csv {
 		return failed(t.Write(s.data, table.CSV))

@@ -9,7 +9,6 @@ import (
 
 	"throughline/internal/catalogue"
 	"throughline/internal/question"
-	"throughline/internal/result"
 )
 
 // completeOnRequest registers flag completions only for a shell that requests them:
@@ -88,16 +87,6 @@ func completeOutput(cmd *cobra.Command, f *pflag.Flag) {
 			complete(cmd, f.Name, o.words(path), false)
 		}
 	}
-}
-
-// fieldNames lists the fields of results, without units.
-func fieldNames() []string {
-	var out []string
-	for _, f := range result.Fields() {
-		name, _, _ := strings.Cut(f.Name, "(")
-		out = append(out, name)
-	}
-	return out
 }
 
 // completeList completes the last item of a list.

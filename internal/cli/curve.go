@@ -119,7 +119,7 @@ func (c *curve) show(ctx context.Context, s Streams, r *report.Scan, sheet *shee
 		files = append(files, report.File{Name: c.out.name, Write: func(w io.Writer) error { return r.Table().Write(w, table.FormOf(c.out.name)) }})
 	}
 	files = append(files, c.charts.page(func() *page.Page { return page.Scanned(r) })...)
-	if err := writeAll(ctx, s, files); err != nil {
+	if err := writeFiles(ctx, s, files...); err != nil {
 		return err
 	}
 	if c.json {

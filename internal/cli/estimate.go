@@ -123,7 +123,7 @@ func (o *estimateOptions) write(ctx context.Context, s Streams, a *point.Answer)
 		}
 		files = append(files, o.charts.page(func() *page.Page { return answer })...)
 	}
-	return writeAll(ctx, s, files)
+	return writeFiles(ctx, s, files...)
 }
 
 func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {

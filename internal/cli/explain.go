@@ -118,5 +118,5 @@ func (o *explainOptions) write(ctx context.Context, s Streams, x *explain.Explai
 			break
 		}
 	}
-	return writeAll(ctx, s, files)
+	return writeFiles(ctx, s, files...)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/internal/document"
-	"throughline/internal/files"
 	"throughline/internal/matrix"
 	"throughline/internal/question"
 )
@@ -113,9 +112,9 @@ func (o *matrixOptions) read(s Streams, q *question.Question) (*matrix.File, err
 	if q.Config == "" {
 		return nil, document.Join(append(errs, ofFlag("config", errors.New("is missing: the file of servers and clients")))...)
 	}
-	src, err := document.ReadFile(files.Machine, q.Config)
+	src, err := readInput(q.Config)
 	if err != nil {
-		return nil, document.Join(append(errs, document.Unreadable(files.Machine, q.Config, err))...)
+		return nil, document.Join(append(errs, err)...)
 	}
 	f, warnings, err := matrix.Read(q.Config, src)
 	warn(s, warnings)

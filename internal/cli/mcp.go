@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"throughline/internal/document"
 	"throughline/internal/files"
 	"throughline/internal/mcp"
 )
@@ -47,12 +46,6 @@ func (unclosed) Close() error { return nil }
 
 // addedFiles reads the files that questions to a server may name.
 func addedFiles(names []string) (map[string][]byte, error) {
-	held, err := files.Read(func(name string) ([]byte, error) {
-		src, err := document.ReadFile(files.Machine, name)
-		if err != nil {
-			return nil, document.Unreadable(files.Machine, name, err)
-		}
-		return src, nil
-	}, names)
+	held, err := files.Read(readInput, names)
 	return held, ofFlag("add", err)
 }

@@ -15,6 +15,7 @@ import (
 	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/report"
+	"throughline/internal/shell"
 	"throughline/internal/table"
 	"throughline/model"
 )
@@ -78,7 +79,7 @@ func showModel(s Streams, ref string, asJSON bool) error {
 		}
 		return write(s.data, string(src))
 	}
-	return write(s.Out, report.Model(table.View{Width: s.Width}, loaded)+fmt.Sprintf("To change it: throughline models show %s --json > my_model.json\n", quoteArgument(ref)))
+	return write(s.Out, report.Model(table.View{Width: s.Width}, loaded)+fmt.Sprintf("To change it: throughline models show %s --json > my_model.json\n", shell.Quote(ref)))
 }
 
 func newModelsImport(s Streams) *cobra.Command {
@@ -108,11 +109,7 @@ something.`,
 			case out.name == "":
 				return write(s.data, string(f.Encode()))
 			}
-			if err := report.WriteFiles(cmd.Context(), report.Bytes(out.name, f.Encode())); err != nil {
-				return systemError{err}
-			}
-			fmt.Fprintln(s.Err, "wrote", out.name)
-			return nil
+			return writeFiles(cmd.Context(), s, report.Bytes(out.name, f.Encode()))
 		},
 	}
 	flags = addSettings(cmd, question.Import)
@@ -189,17 +186,6 @@ func oneArgument(what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
-}
-
-// quoteArgument makes an argument safe to paste into a shell.
-func quoteArgument(arg string) string {
-	plain := func(r rune) bool {
-		return r == '-' || r == '_' || r == '.' || r == '/' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-	}
-	if strings.ContainsFunc(arg, func(r rune) bool { return !plain(r) }) {
-		return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-	}
-	return arg
 }
 
 func show[T table.Any](s Streams, view viewOptions, asJSON bool, read func() (T, error)) error {

@@ -13,6 +13,7 @@ import (
 
 	"throughline/internal/document"
 	"throughline/internal/picture"
+	"throughline/internal/report"
 )
 
 // outputFlag controls how or where a command shows its answer.
@@ -101,7 +102,7 @@ var outputFlags = []outputFlag{
 	{name: "timeline-every", needs: []string{"timeline-out"}}, // these three are settings, documented in their table
 }
 
-func anyField(string) []string { return fieldNames() }
+func anyField(string) []string { return report.FieldNames() }
 
 // addOutputs defines the output flags of a command, in the order of the table.
 func addOutputs(cmd *cobra.Command, path string, refs map[string]any) {

@@ -144,7 +144,7 @@ func (o *planOptions) finish(ctx context.Context, s Streams, p *advice.Plans, l 
 	if err != nil {
 		return err
 	}
-	return writeAll(ctx, s, files)
+	return writeFiles(ctx, s, files...)
 }
 
 func (o *planOptions) show(s Streams, p *throughline.Plans) error {

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"throughline/hardware"
-	"throughline/internal/csvfile"
 	"throughline/internal/document"
-	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/validate"
@@ -41,20 +38,8 @@ limits and kinds of loads that a fit has not seen. -o writes the system with the
 			if err := document.Join(err, o.out.check(args[0], q.System)); err != nil {
 				return err
 			}
-			sys, src, err := readSystem(s, q.System)
+			fit, err := fitPower(cmd.Context(), s, args[0], q, o.out.name)
 			if err != nil {
-				return err
-			}
-			f, err := csvfile.Open(files.Machine, args[0])
-			if err != nil {
-				return document.Unreadable(files.Machine, args[0], err)
-			}
-			defer f.Close()
-			fit, err := fitPower(cmd.Context(), s, args[0], f, sys, q)
-			if err != nil {
-				return err
-			}
-			if err := writePower(cmd.Context(), s, o.out.name, src, fit); err != nil {
 				return err
 			}
 			return write(s.Out, report.Power(o.view.of(s), fit))
@@ -65,29 +50,30 @@ limits and kinds of loads that a fit has not seen. -o writes the system with the
 	return cmd
 }
 
-// fitPower fits, and names the rows that are left out.
-func fitPower(ctx context.Context, s Streams, name string, src io.Reader, sys *hardware.System, q question.Question) (*validate.PowerFit, error) {
-	fit, err := validate.FitPower(ctx, name, src, sys, q)
+// fitPower fits, writes the system into the file that is named, and tells which rows are left out.
+func fitPower(ctx context.Context, s Streams, table string, q question.Question, out string) (*validate.PowerFit, error) {
+	sys, src, err := readSystem(s, q.System)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openTable(table)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	fit, err := validate.FitPower(ctx, table, f, sys, q)
 	if err != nil {
 		return nil, err
 	}
 	for _, row := range fit.Left {
 		fmt.Fprintln(s.Err, "left out:", row)
 	}
-	return fit, nil
-}
-
-func writePower(ctx context.Context, s Streams, name string, src []byte, fit *validate.PowerFit) error {
-	if name == "" {
-		return nil
+	if out == "" {
+		return fit, nil
 	}
 	content, err := hardware.WithPower(src, &fit.Power)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := report.WriteFiles(ctx, report.Bytes(name, content)); err != nil {
-		return systemError{err}
-	}
-	fmt.Fprintln(s.Err, "wrote", name)
-	return nil
+	return fit, writeFiles(ctx, s, report.Bytes(out, content))
 }

@@ -163,9 +163,9 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	progress.finish()
 	all.Answer = table.Answer()
 	if err := book.write(ctx, s, o.xlsx.name, all.Answer); err != nil {
-		return systemError{err}
+		return err
 	}
-	if err := writeAll(ctx, s, o.charts.page(all.Page)); err != nil {
+	if err := writeFiles(ctx, s, o.charts.page(all.Page)...); err != nil {
 		return err
 	}
 	if o.json {

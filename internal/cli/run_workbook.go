@@ -3,12 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
-	"throughline/internal/csvfile"
 	"throughline/internal/document"
-	"throughline/internal/files"
 	"throughline/internal/rawdata"
 	"throughline/internal/report"
 	"throughline/internal/result"
@@ -26,17 +23,12 @@ func (o *runOptions) checkWorkbook(measured string) (rows []rawdata.Row, err err
 	if measured == "" {
 		return nil, err
 	}
-	rows, unread := readRaw(measured)
-	return rows, document.Join(err, unread)
-}
-
-func readRaw(name string) ([]rawdata.Row, error) {
-	f, err := csvfile.Open(files.Machine, name)
-	if err != nil {
-		return nil, document.Unreadable(files.Machine, name, err)
+	f, unread := openTable(measured)
+	if unread == nil {
+		defer f.Close()
+		rows, unread = rawdata.Read(f, measured)
 	}
-	defer f.Close()
-	return rawdata.Read(f, name)
+	return rows, document.Join(err, unread)
 }
 
 // tooMany warns that a sheet has no room for all runs.
@@ -75,9 +67,5 @@ func (b book) write(ctx context.Context, s Streams, name string, answer []string
 	for _, row := range b.measured {
 		b.AddRaw(row)
 	}
-	err := report.WriteFiles(ctx, report.File{Name: name, Write: func(w io.Writer) error { return b.Write(w) }})
-	if err == nil {
-		fmt.Fprintln(s.Err, "wrote", name)
-	}
-	return err
+	return writeFiles(ctx, s, report.File{Name: name, Write: b.Write})
 }

@@ -104,9 +104,9 @@ func runnerOf(q *scenario.Question) string {
 }
 
 func readScenario(s Streams, name string) (*scenario.Question, error) {
-	src, err := document.ReadFile(files.Machine, name)
+	src, err := readInput(name)
 	if err != nil {
-		return nil, document.Unreadable(files.Machine, name, err)
+		return nil, err
 	}
 	q, warnings, err := scenario.Read(files.Machine, name, src)
 	warn(s, warnings)

@@ -136,7 +136,7 @@ func (o *simulateOptions) run(ctx context.Context, s Streams, sim *point.Simulat
 		return nil, err
 	}
 	showRemarks(s, sim.After(got))
-	if err := writeAll(ctx, s, o.charts.page(func() *page.Page { return page.Simulated(loaded(sim, got)) })); err != nil {
+	if err := writeFiles(ctx, s, o.charts.page(func() *page.Page { return page.Simulated(loaded(sim, got)) })...); err != nil {
 		return nil, err
 	}
 	return got, drawSome(ctx, s, o.sheet, picture.LoadKinds, picture.Load{Title: report.DeploymentTitle(&sim.Deployment, false), Result: got})

@@ -20,6 +20,7 @@ import (
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/scan"
+	"throughline/internal/shell"
 	"throughline/internal/store"
 	"throughline/internal/sweep"
 	"throughline/internal/table"
@@ -53,9 +54,9 @@ A scan file is JSON. docs/scans.md has its keys:
 }
 
 func readScan(name string) (*scan.Request, error) {
-	src, err := document.ReadFile(files.Machine, name)
+	src, err := readInput(name)
 	if err != nil {
-		return nil, document.Unreadable(files.Machine, name, err)
+		return nil, err
 	}
 	if jobfile.FormatOf(document.Parse(name, src).Keys()) == jobfile.RuntimeFormat {
 		return nil, fmt.Errorf("%s is a runtime file; throughline run -c %s --resume runs it, and continues after an interruption", name, name)
@@ -268,10 +269,10 @@ func newSweepMerge(s Streams) *cobra.Command {
 				return err
 			}
 			var broken error
-			err = writeAll(cmd.Context(), s, []report.File{{Name: out.name, Write: func(w io.Writer) error {
+			err = writeFiles(cmd.Context(), s, report.File{Name: out.name, Write: func(w io.Writer) error {
 				_, broken = work.Merge(cmd.Context(), w, table.FormOf(out.name))
 				return broken
-			}}})
+			}})
 			if broken != nil {
 				return broken
 			}
@@ -337,7 +338,7 @@ func jobText(scheduler, file, at string, q *question.Question) string {
 #SBATCH --output=throughline-sweep-%%A_%%a.log
 # A task takes its own share first and then whatever is missing: any of them may be lost.
 exec throughline sweep run %s -o %s --shard auto/%d --jobs "${SLURM_CPUS_PER_TASK:-1}"
-`, workers-1, quoteArgument(file), quoteArgument(at), workers)
+`, workers-1, shell.Quote(file), shell.Quote(at), workers)
 	}
 	src, _ := os.ReadFile(file) // it has been read before
 	volume, mount := "", ""

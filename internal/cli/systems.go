@@ -11,6 +11,7 @@ import (
 	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/report"
+	"throughline/internal/shell"
 	"throughline/internal/table"
 )
 
@@ -65,5 +66,5 @@ func showSystem(s Streams, ref string, asJSON bool) error {
 	}
 	var f hardware.File
 	document.Parse(file.Name, file.Source).Decode(&f)
-	return write(s.Out, report.System(table.View{Width: s.Width}, sys, f.Sources)+fmt.Sprintf("To change it: throughline systems show %s --json > my_chip.json\n", quoteArgument(ref)))
+	return write(s.Out, report.System(table.View{Width: s.Width}, sys, f.Sources)+fmt.Sprintf("To change it: throughline systems show %s --json > my_chip.json\n", shell.Quote(ref)))
 }

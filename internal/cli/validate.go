@@ -246,11 +246,25 @@ func (v *validation) open(name string, others ...string) (io.ReadCloser, error) 
 	if v.runs {
 		return runs.Open(files.Machine, name)
 	}
+	return openTable(name)
+}
+
+// openTable opens a CSV table, plain or compressed.
+func openTable(name string) (io.ReadCloser, error) {
 	f, err := csvfile.Open(files.Machine, name)
 	if err != nil {
 		return nil, document.Unreadable(files.Machine, name, err)
 	}
 	return f, nil
+}
+
+// readInput reads a file whose text fits into memory.
+func readInput(name string) ([]byte, error) {
+	src, err := document.ReadFile(files.Machine, name)
+	if err != nil {
+		return nil, document.Unreadable(files.Machine, name, err)
+	}
+	return src, nil
 }
 
 func (v *validation) planCharts(inputs ...string) (err error) {
@@ -264,11 +278,8 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 			return ofFlag("by", err)
 		}
 	}
-	if v.out.name != "" {
-		if err := report.WriteFiles(ctx, report.File{Name: v.out.name, Write: r.WriteCSV}); err != nil {
-			return systemError{err}
-		}
-		fmt.Fprintln(s.Err, "wrote", v.out.name)
+	if err := writeFiles(ctx, s, report.File{Name: v.out.name, Write: r.WriteCSV}); err != nil {
+		return err
 	}
 	if err := drawSome(ctx, s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: filepath.Base(v.table), Unit: v.unit, Report: r}); err != nil {
 		return err

@@ -8,10 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"throughline/internal/document"
-	"throughline/internal/files"
 	"throughline/internal/gold"
 	"throughline/internal/report"
+	"throughline/internal/shell"
 	"throughline/internal/table"
 	"throughline/internal/version"
 )
@@ -58,9 +57,9 @@ formulas. It exits with 4 where any has moved. It takes some seconds.`,
 }
 
 func readGolden(name string) (*gold.Set, error) {
-	src, err := document.ReadFile(files.Machine, name)
+	src, err := readInput(name)
 	if err != nil {
-		return nil, document.Unreadable(files.Machine, name, err)
+		return nil, err
 	}
 	set, err := gold.Read(src)
 	if err != nil {
@@ -77,7 +76,7 @@ func showGolden(s Streams, before *gold.Set, moved []gold.Moved) error {
 		why[m.Why]++
 		words := ""
 		for _, name := range slices.Sorted(maps.Keys(m.Ask)) {
-			words += " --" + name + "=" + quoteArgument(m.Ask[name])
+			words += " --" + name + "=" + shell.Quote(m.Ask[name])
 		}
 		text += view.Wrap(fmt.Sprintf("\n%d. %s was %.6g and is %.6g (%+.3g%%). %s", m.Number, m.Figure, m.Before, m.After, 100*(m.After/m.Before-1), m.Why)) +
 			"\n   throughline estimate" + words + "\n"

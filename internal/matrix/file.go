@@ -18,6 +18,7 @@ import (
 	"throughline/internal/question"
 	"throughline/internal/rawdata"
 	"throughline/internal/secret"
+	"throughline/internal/shell"
 )
 
 type File struct {
@@ -138,9 +139,6 @@ func (*Command) DocumentSchema() map[string]any {
 
 func (c *Command) given() bool { return c.Line != "" || len(c.Words) > 0 }
 
-// plainWord needs no quotes in a shell.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
-
 // String is the command as typed.
 func (c *Command) String() string {
 	if c.Line != "" {
@@ -148,17 +146,9 @@ func (c *Command) String() string {
 	}
 	var out []string
 	for _, w := range c.Words {
-		out = append(out, quoted(w))
+		out = append(out, shell.Quote(w))
 	}
 	return strings.Join(out, " ")
-}
-
-// quoted is a word as a shell takes it.
-func quoted(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // Duration is seconds, or a text like 90s, 10m or 1h30m.

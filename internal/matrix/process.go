@@ -45,7 +45,7 @@ type part struct {
 func (p part) start() (*process, error) {
 	words := p.command.Words
 	if p.command.Line != "" {
-		words = shell(p.command.Line)
+		words = shellWords(p.command.Line)
 	}
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = append(os.Environ(), p.environment...), p.folder, p.out, p.err

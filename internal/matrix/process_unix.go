@@ -13,8 +13,8 @@ var signals = map[string]syscall.Signal{
 	"SIGTERM": syscall.SIGTERM, "SIGINT": syscall.SIGINT, "SIGHUP": syscall.SIGHUP, "SIGQUIT": syscall.SIGQUIT, "SIGKILL": syscall.SIGKILL,
 }
 
-// shell is a command line as words.
-func shell(line string) []string { return []string{"/bin/sh", "-c", line} }
+// shellWords run a command line in the shell of the system.
+func shellWords(line string) []string { return []string{"/bin/sh", "-c", line} }
 
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 

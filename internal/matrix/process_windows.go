@@ -2,8 +2,8 @@ package matrix
 
 import "os/exec"
 
-// shell is a command line as words.
-func shell(line string) []string { return []string{"cmd", "/C", line} }
+// shellWords run a command line in the shell of the system.
+func shellWords(line string) []string { return []string{"cmd", "/C", line} }
 
 // Windows lacks the process groups and signals needed here: only the first process is ended.
 

@@ -7,6 +7,7 @@ import (
 
 	"throughline/internal/question"
 	"throughline/internal/secret"
+	"throughline/internal/shell"
 )
 
 // secrets of a file and the environment of this program, which must not be written or printed.
@@ -50,7 +51,7 @@ func (r *Runner) say(format string, args ...any) { r.Say(r.hidden(fmt.Sprintf(fo
 func (r *Runner) typed(environment map[string]Word, c Command) string {
 	text := ""
 	for _, name := range slices.Sorted(maps.Keys(environment)) {
-		text += name + "=" + quoted(r.secrets.Variable(name, string(environment[name]))) + " "
+		text += name + "=" + shell.Quote(r.secrets.Variable(name, string(environment[name]))) + " "
 	}
 	c = hide(r.secrets, c)
 	return text + c.String()

@@ -50,7 +50,7 @@ func FieldsOf(setting string, names ...string) ([]*result.Field, error) {
 		f, ok := lookup(name)
 		if !ok {
 			text := strconv.Quote(name)
-			if near, ok := document.Nearest(name, fieldNames()); ok {
+			if near, ok := document.Nearest(name, FieldNames()); ok {
 				text += fmt.Sprintf(" (did you mean %q?)", near)
 			}
 			unknown = append(unknown, text)
@@ -115,7 +115,8 @@ func bare(name string) string {
 	return before
 }
 
-func fieldNames() []string {
+// FieldNames lists the fields of results, without units.
+func FieldNames() []string {
 	var out []string
 	for _, f := range result.Fields() {
 		out = append(out, bare(f.Name))

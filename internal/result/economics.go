@@ -41,14 +41,6 @@ func Hourly(d *deploy.Deployment, price func(*hardware.System) (float64, *hardwa
 	return hourly, listed
 }
 
-// OwnPrice is the price that the file of a system states; 0: none.
-func OwnPrice(s *hardware.System) (float64, *hardware.Price) {
-	if own := s.Hourly(); own != nil {
-		return own.Dollars, own
-	}
-	return 0, nil
-}
-
 // Listed is the price of a system in words, with its date and source.
 func Listed(system string, p *hardware.Price) string {
 	return fmt.Sprintf("%s for $%s per hour as of %s, by %s", system, number.Plain(p.Dollars, 4), p.Date, p.Source)

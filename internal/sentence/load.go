@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"throughline/deploy"
+	"throughline/hardware"
 	"throughline/internal/result"
 	"throughline/number"
 	"throughline/serving"
@@ -88,7 +89,7 @@ func (l *Loaded) Cost() (dollars float64, listed []string) {
 	if l.Run == nil || l.Deployment == nil || l.Run.Output == 0 {
 		return 0, nil
 	}
-	hourly, listed := result.Hourly(l.Deployment, result.OwnPrice)
+	hourly, listed := result.Hourly(l.Deployment, (*hardware.System).OwnPrice)
 	return hourly / 3600 * l.Run.Duration() / float64(l.Run.Output) * 1e6, listed
 }
 

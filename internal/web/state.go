@@ -9,6 +9,7 @@ import (
 
 	"throughline/internal/document"
 	"throughline/internal/question"
+	"throughline/internal/shell"
 )
 
 // state is what an address says: the words of the question of its view, what is shown of the
@@ -168,23 +169,12 @@ func (v *view) command(words map[string]string) string {
 		case s.Kind() == question.Switch && text == "true":
 			out += flag
 		case s.Kind() == question.Switch:
-			out += flag + "=" + quoted(text)
+			out += flag + "=" + shell.Quote(text)
 		default:
-			out += flag + " " + quoted(text)
+			out += flag + " " + shell.Quote(text)
 		}
 	}
 	return out
-}
-
-// quoted is a word as shells take it.
-func quoted(text string) string {
-	plain := strings.IndexFunc(text, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.,:/=@%+", r))
-	}) < 0
-	if plain && text != "" {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // decoded is the words of a pin, or of any encoded question.

@@ -35,7 +35,7 @@ var rooms = []room{
 	{"Search", "all plans of an instance, and the best batch", []string{"search"}},
 	{"Step", "operators of one step, their prices, their order, their sum", []string{"estimate", "schedule", "cost", "op", "collective", "plan"}},
 	{"Facts", "models, chips, loads, assumptions, routing statistics", []string{"experts", "assume", "workload", "hardware", "hardware/shape", "hardware/kernel", "model", "number", "internal/names"}},
-	{"Tools", "files and drawings; they know nothing of the domain", []string{"internal/store", "internal/axis", "internal/watch", "internal/trace", "internal/parquet", "internal/spreadsheet", "internal/chart", "internal/catalogue", "internal/version", "internal/parallel", "internal/secret", "internal/atomicfile", "internal/csvfile", "internal/document", "internal/files"}},
+	{"Tools", "files and drawings; they know nothing of the domain", []string{"internal/shell", "internal/store", "internal/axis", "internal/watch", "internal/trace", "internal/parquet", "internal/spreadsheet", "internal/chart", "internal/catalogue", "internal/version", "internal/parallel", "internal/secret", "internal/atomicfile", "internal/csvfile", "internal/document", "internal/files"}},
 }
 
 // knows says for each room how many imports lead from its packages to those of each other room.

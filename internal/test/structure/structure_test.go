@@ -22,7 +22,7 @@ import (
 // order is all packages, each depending only on those before it. CONTRIBUTING.md shows it as a map.
 var order = []string{
 	// Tools that know nothing of the domain.
-	"internal/files", "internal/document", "internal/csvfile", "internal/atomicfile", "internal/secret", "internal/version", "internal/parallel", "internal/catalogue", "internal/chart", "internal/parquet", "internal/spreadsheet", "internal/trace", "internal/watch", "internal/axis", "internal/store",
+	"internal/files", "internal/document", "internal/csvfile", "internal/atomicfile", "internal/secret", "internal/version", "internal/parallel", "internal/catalogue", "internal/chart", "internal/parquet", "internal/spreadsheet", "internal/trace", "internal/watch", "internal/axis", "internal/store", "internal/shell",
 	// The domain.
 	"internal/names", "number", "model", "hardware/kernel", "hardware/shape", "hardware", "workload", "assume", "experts", "plan", "collective", "op", "cost", "schedule",
 	"estimate", "search", "deploy", "engine", "serving", "serving/simulate",
