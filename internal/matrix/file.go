@@ -22,47 +22,47 @@ import (
 )
 
 type File struct {
-	Servers []Server `json:"servers" doc:"servers; without any the clients run by themselves"`
-	Clients []Client `json:"clients" required:"true" nonempty:"true" doc:"clients, each of which runs against each server"`
+	Servers []Server `json:"servers" yaml:",omitempty" doc:"servers; without any the clients run by themselves"`
+	Clients []Client `json:"clients" yaml:",omitempty" required:"true" nonempty:"true" doc:"clients, each of which runs against each server"`
 }
 
 // Server is a program that serves, or the address of a running one.
 type Server struct {
-	Name        string          `json:"name" required:"true" nonempty:"true" doc:"name in results and logs"`
-	Command     Command         `json:"command" doc:"command line for the shell, or a list of words; without one the server at url runs already"`
-	Environment map[string]Word `json:"environment" doc:"variables besides those of this program"`
-	Folder      string          `json:"folder" doc:"working directory of the command"`
-	URL         string          `json:"url" doc:"address for clients: base-url of built-in ones, MATRIX_URL for commands (default: that of ready.url)"`
-	Ready       Ready           `json:"ready" doc:"when clients may start"`
-	Stop        Stop            `json:"stop" doc:"how the server is ended"`
-	Log         string          `json:"log" doc:"file that the server itself writes; new lines of it count as its output"`
-	Deployment  map[string]Word `json:"deployment" doc:"what it serves, in the words of estimate (model, system, engine, tp, …), for predictions"`
-	Columns     map[string]Word `json:"columns" doc:"values of columns of the raw data that nothing else tells"`
+	Name        string          `json:"name" yaml:",omitempty" required:"true" nonempty:"true" doc:"name in results and logs"`
+	Command     Command         `json:"command" yaml:",omitempty" doc:"command line for the shell, or a list of words; without one the server at url runs already"`
+	Environment map[string]Word `json:"environment" yaml:",omitempty" doc:"variables besides those of this program"`
+	Folder      string          `json:"folder" yaml:",omitempty" doc:"working directory of the command"`
+	URL         string          `json:"url" yaml:",omitempty" doc:"address for clients: base-url of built-in ones, MATRIX_URL for commands (default: that of ready.url)"`
+	Ready       Ready           `json:"ready" yaml:",omitempty" doc:"when clients may start"`
+	Stop        Stop            `json:"stop" yaml:",omitempty" doc:"how the server is ended"`
+	Log         string          `json:"log" yaml:",omitempty" doc:"file that the server itself writes; new lines of it count as its output"`
+	Deployment  map[string]Word `json:"deployment" yaml:",omitempty" doc:"what it serves, in the words of estimate (model, system, engine, tp, …), for predictions"`
+	Columns     map[string]Word `json:"columns" yaml:",omitempty" doc:"values of columns of the raw data that nothing else tells"`
 }
 
 // Ready is how a server shows that it is ready; both conditions must hold if given.
 type Ready struct {
-	Line    string   `json:"line" doc:"text that its output has"`
-	URL     string   `json:"url" doc:"address that answers with a status of 200 to 299"`
-	Timeout Duration `json:"timeout" doc:"the longest that this may take (default 30m)"`
+	Line    string   `json:"line" yaml:",omitempty" doc:"text that its output has"`
+	URL     string   `json:"url" yaml:",omitempty" doc:"address that answers with a status of 200 to 299"`
+	Timeout Duration `json:"timeout" yaml:",omitempty" doc:"the longest that this may take (default 30m)"`
 }
 
 // Stop is how a server is stopped.
 type Stop struct {
-	Signal string   `json:"signal" enum:"SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGKILL" doc:"first signal to its process group (default SIGTERM)"`
-	Grace  Duration `json:"grace" doc:"time until what is left is killed (default 30s)"`
+	Signal string   `json:"signal" yaml:",omitempty" enum:"SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGKILL" doc:"first signal to its process group (default SIGTERM)"`
+	Grace  Duration `json:"grace" yaml:",omitempty" doc:"time until what is left is killed (default 30s)"`
 }
 
 // Client is a program that sends requests to a server.
 type Client struct {
-	Name        string          `json:"name" required:"true" nonempty:"true" doc:"name in results and logs"`
-	Command     Command         `json:"command" doc:"command line for the shell, or a list of words"`
-	Bench       map[string]Word `json:"bench" doc:"options of throughline bench, in place of a command"`
-	Environment map[string]Word `json:"environment" doc:"variables besides those of this program"`
-	Folder      string          `json:"folder" doc:"working directory of the command"`
-	Timeout     Duration        `json:"timeout" doc:"the longest that it may run (default 6h)"`
-	Servers     []string        `json:"servers" doc:"names of the servers that it runs against (default: all)"`
-	Columns     map[string]Word `json:"columns" doc:"values of columns of the raw data that nothing else tells"`
+	Name        string          `json:"name" yaml:",omitempty" required:"true" nonempty:"true" doc:"name in results and logs"`
+	Command     Command         `json:"command" yaml:",omitempty" doc:"command line for the shell, or a list of words"`
+	Bench       map[string]Word `json:"bench" yaml:",omitempty" doc:"options of throughline bench, in place of a command"`
+	Environment map[string]Word `json:"environment" yaml:",omitempty" doc:"variables besides those of this program"`
+	Folder      string          `json:"folder" yaml:",omitempty" doc:"working directory of the command"`
+	Timeout     Duration        `json:"timeout" yaml:",omitempty" doc:"the longest that it may run (default 6h)"`
+	Servers     []string        `json:"servers" yaml:",omitempty" doc:"names of the servers that it runs against (default: all)"`
+	Columns     map[string]Word `json:"columns" yaml:",omitempty" doc:"values of columns of the raw data that nothing else tells"`
 }
 
 // Default timeouts.
