@@ -32,19 +32,14 @@ type curve struct {
 	single []string
 }
 
-// mostAsked limits the points that a command answers in memory.
-const mostAsked = 100_000
-
 // tableForms are the forms of the table of several questions.
 var tableForms = []string{string(table.CSV), string(table.Parquet), string(table.JSON), string(table.Lines)}
 
 // several answers a command that asks several questions, and reports whether it does.
 func (c *curve) several(cmd *cobra.Command, s Streams) (bool, error) {
 	words := c.flags.words()
-	if text, ok := words["rate"]; ok && c.flags.of == question.Simulate && strings.TrimSpace(text) == "auto" {
-		if err := around(cmd.Context(), s, words); err != nil {
-			return true, err
-		}
+	if err := sweep.Around(cmd.Context(), files.Machine, c.flags.of, words); err != nil {
+		return true, answerError(s, err)
 	}
 	asked, err := scan.Asked(files.Machine, c.flags.of, words)
 	if asked == nil && err == nil {
@@ -63,18 +58,6 @@ func (c *curve) several(cmd *cobra.Command, s Streams) (bool, error) {
 	return true, c.answer(cmd.Context(), s, asked, sheet)
 }
 
-// around replaces the rate auto by rates around the highest that holds.
-func around(ctx context.Context, s Streams, words map[string]string) error {
-	delete(words, "rate")
-	delete(words, "max-rate") // which asks for the same
-	err := sweep.Around(ctx, files.Machine, words)
-	if errors.Is(err, sweep.ErrLimits) {
-		fmt.Fprintln(s.Err, "throughline:", err)
-		return exitError{exitNoPlan}
-	}
-	return err
-}
-
 func checkTableForm(out *output) error {
 	if out.name == "" || slices.ContainsFunc(tableForms, func(end string) bool { return strings.HasSuffix(out.name, end) }) {
 		return nil
@@ -83,24 +66,11 @@ func checkTableForm(out *output) error {
 }
 
 func (c *curve) answer(ctx context.Context, s Streams, asked *scan.Scan, sheet *sheet) error {
-	if n := asked.Len(); n > mostAsked {
-		return fmt.Errorf("%d points are more than the %d that fit into memory; throughline sweep run keeps them in files", n, mostAsked)
+	if n := asked.Len(); n > report.MostPoints {
+		return fmt.Errorf("%d points are more than the %d that fit into memory; throughline sweep run keeps them in files", n, report.MostPoints)
 	}
-	if _, err := sweep.NewScanner(asked, 1); err != nil {
-		return err
-	}
-	if err := asked.Check(); err != nil {
-		return err
-	}
-	r := report.NewScan(asked)
 	bar := newProgress(s.watched, asked.Len())
-	defer bar.finish()
-	q := question.NewQuery(files.Machine, asked.Of, asked.Words).Question
-	err := sweep.Points(ctx, asked, q.Workers(), c.json || asked.Of == question.Plan, func(p *sweep.Point) error {
-		r.Add(p)
-		bar.tick()
-		return nil
-	})
+	r, err := report.Scanned(ctx, asked, c.json, func(*report.Scan) { bar.tick() })
 	bar.finish()
 	if err != nil {
 		return err
@@ -110,7 +80,6 @@ func (c *curve) answer(ctx context.Context, s Streams, asked *scan.Scan, sheet *
 
 // show writes what follows from all points.
 func (c *curve) show(ctx context.Context, s Streams, r *report.Scan, sheet *sheet) error {
-	r.Finish()
 	files, err := drawn(sheet, picture.ScanKinds, picture.OfScan(r))
 	if err != nil {
 		return err

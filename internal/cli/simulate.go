@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -123,13 +122,8 @@ func (o *simulateOptions) refuse(reads []string) (err error) {
 }
 
 func (o *simulateOptions) run(ctx context.Context, s Streams, sim *point.Simulation) (*simulate.Result, error) {
-	err := sim.Settle(ctx)
-	if errors.Is(err, simulate.ErrLimits) {
-		fmt.Fprintln(s.Err, "throughline:", err)
-		return nil, exitError{exitNoPlan}
-	}
-	if err != nil {
-		return nil, err
+	if err := sim.Settle(ctx); err != nil {
+		return nil, answerError(s, err)
 	}
 	got, err := o.written(ctx, s, sim)
 	if err != nil {

@@ -235,14 +235,15 @@ line would: the best point, the frontier, how much each axis matters, a table, c
 			}
 			r := report.NewScan(work.Scan)
 			err = work.Points(cmd.Context(), func(p *sweep.Point) error {
-				if r.Add(p); len(r.Points) > mostAsked {
-					return fmt.Errorf("%s has more than the %d rows that fit into memory; keep best:N or frontier, or ask a database", args[0], mostAsked)
+				if r.Add(p); len(r.Points) > report.MostPoints {
+					return fmt.Errorf("%s has more than the %d rows that fit into memory; keep best:N or frontier, or ask a database", args[0], report.MostPoints)
 				}
 				return nil
 			})
 			if err != nil {
 				return err
 			}
+			r.Finish()
 			return c.show(cmd.Context(), s, r, sheet)
 		},
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -81,6 +82,34 @@ func (r *Scan) Finish() {
 		}
 	}
 	r.findFrontier()
+}
+
+// MostPoints limits the points that are answered in memory.
+const MostPoints = 100_000
+
+// Scanned answers the points of a scan, with whole answers or with figures alone; tell, if set,
+// hears of each.
+func Scanned(ctx context.Context, s *scan.Scan, whole bool, tell func(*Scan)) (*Scan, error) {
+	if _, err := sweep.NewScanner(s, 1); err != nil {
+		return nil, err
+	}
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	r := NewScan(s)
+	q := question.NewQuery(s.In, s.Of, s.Words).Question
+	err := sweep.Points(ctx, s, q.Workers(), whole || s.Of == question.Plan, func(p *sweep.Point) error {
+		r.Add(p)
+		if tell != nil {
+			tell(r)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.Finish()
+	return r, nil
 }
 
 // sum makes one row of its points.

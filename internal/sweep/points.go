@@ -16,7 +16,6 @@ import (
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/scan"
-	"throughline/serving/simulate"
 )
 
 // Point is a question of a scan and its answer.
@@ -248,9 +247,14 @@ func (c *Scanner) simulate(ctx context.Context, words map[string]string, p *Poin
 	return nil
 }
 
-// Around adds rates around the highest that holds the limits of a simulation, which is among them,
-// and as many requests as it took to tell.
-func Around(ctx context.Context, in *files.Door, words map[string]string) error {
+// Around replaces the rate auto of a simulation by rates around the highest that holds its limits,
+// which is among them, and asks for as many requests as it took to tell.
+func Around(ctx context.Context, in *files.Door, of question.Command, words map[string]string) error {
+	if of != question.Simulate || strings.TrimSpace(words["rate"]) != "auto" {
+		return nil
+	}
+	delete(words, "rate")
+	delete(words, "max-rate") // which asks for the same
 	m, _, err := point.NewSimulation(question.NewFixedQuery(in, question.Simulate, words))
 	if err != nil {
 		return err
@@ -275,9 +279,6 @@ func rounded(v float64) float64 {
 	size := math.Pow(10, math.Floor(math.Log10(v))-2)
 	return math.Floor(v/size*(1+1e-12)) * size
 }
-
-// ErrLimits: no rate holds the limits.
-var ErrLimits = simulate.ErrLimits
 
 // Points answers all points of a scan side by side and hands them over in order; those that a
 // condition on their values leaves out are nil.

@@ -156,8 +156,6 @@ func (s *Server) frame(w http.ResponseWriter, r *http.Request) {
 // fragment is a part of a page.
 func fragment(name string, p *page) string {
 	var b strings.Builder
-	if err := templates.ExecuteTemplate(&b, name, p); err != nil {
-		panic(err) // a mistake of the template
-	}
+	render(&b, name, p)
 	return b.String()
 }

@@ -189,46 +189,39 @@ func (s *Server) curve(w http.ResponseWriter, r *http.Request) {
 		Says  []string
 		Grid  grid
 	}{page: &page{state: st}}
-	err := st.wrong
-	if err == nil {
-		err = s.work.do(r.Context(), longDeadline, func(ctx context.Context) error {
-			most, err := s.mostRate(ctx, st.words)
-			if err != nil {
-				return err
+	if !s.part(w, r, st, func(ctx context.Context) error {
+		most, err := s.mostRate(ctx, st.words)
+		if err != nil {
+			return err
+		}
+		var rates []string
+		for _, share := range curveShares {
+			if text := plainRate(share * most); !slices.Contains(rates, text) {
+				rates = append(rates, text)
 			}
-			var rates []string
-			for _, share := range curveShares {
-				if text := plainRate(share * most); !slices.Contains(rates, text) {
-					rates = append(rates, text)
-				}
-			}
-			if own := st.words["rate"]; own != "" && own != "inf" && !slices.Contains(rates, own) {
-				rates = append(rates, own)
-			}
-			slices.SortFunc(rates, func(a, b string) int {
-				x, _ := strconv.ParseFloat(a, 64)
-				y, _ := strconv.ParseFloat(b, 64)
-				return int(math.Copysign(1, x-y))
-			})
-			got, err := s.scanned(ctx, question.Simulate, with(st.words, "rate", strings.Join(rates, ",")), true, nil)
-			if err != nil {
-				return err
-			}
-			out.Says = got.Sentences()
-			lines, _ := picture.Find(picture.ScanKinds, "lines")
-			if c, err := lines.Draw(picture.OfScan(got)); err == nil {
-				out.Chart, _ = figure(c, st.width(fullWidth), 460, "curve")
-			}
-			out.Grid = gridOf(got.Table(), 50)
-			return nil
+		}
+		if own := st.words["rate"]; own != "" && own != "inf" && !slices.Contains(rates, own) {
+			rates = append(rates, own)
+		}
+		slices.SortFunc(rates, func(a, b string) int {
+			x, _ := strconv.ParseFloat(a, 64)
+			y, _ := strconv.ParseFloat(b, 64)
+			return int(math.Copysign(1, x-y))
 		})
-	}
-	if err != nil {
-		s.fail(w, r, statusOf(err), err)
+		got, err := s.scanned(ctx, question.Simulate, with(st.words, "rate", strings.Join(rates, ",")), true, nil)
+		if err != nil {
+			return err
+		}
+		out.Says = got.Sentences()
+		lines, _ := picture.Find(picture.ScanKinds, "lines")
+		if c, err := lines.Draw(picture.OfScan(got)); err == nil {
+			out.Chart, _ = figure(c, st.width(fullWidth), 460, "curve")
+		}
+		out.Grid = gridOf(got.Table(), 50)
+		return nil
+	}) {
 		return
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if err := templates.ExecuteTemplate(w, "curve", out); err != nil {
-		panic(err)
-	}
+	w.Header().Set("Content-Type", htmlType)
+	render(w, "curve", out)
 }

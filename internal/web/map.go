@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -236,29 +237,22 @@ func (s *Server) cell(w http.ResponseWriter, r *http.Request) {
 	redirect(w, of.to(of.columns[x], of.rows[y]))
 }
 
-// errNoAxes: nothing varies.
-var errNoAxes = errors.New("give a setting several values, like isl=512,2048,8192")
-
 // mapFiles are the tables of a map.
-var mapFiles = map[string]func(*Server, context.Context, *state) (*taken, error){
-	"map.csv":     mapFile(table.CSV, "text/csv; charset=utf-8"),
-	"map.parquet": mapFile(table.Parquet, "application/vnd.apache.parquet"),
+var mapFiles = map[string]filer{
+	"map.csv":     mapFile(table.CSV, csvType),
+	"map.parquet": mapFile(table.Parquet, parquetType),
 	"map.jsonl":   mapFile(table.Lines, "application/jsonl"),
 }
 
-func mapFile(form table.Form, kind string) func(*Server, context.Context, *state) (*taken, error) {
+func mapFile(form table.Form, kind string) filer {
 	return func(s *Server, ctx context.Context, st *state) (*taken, error) {
 		r, err := s.scanned(ctx, st.view.of, st.words, true, nil)
 		if err != nil {
 			return nil, err
 		}
 		if r == nil {
-			return nil, errNoAxes
+			return nil, errors.New("give a setting several values, like isl=512,2048,8192")
 		}
-		var b strings.Builder
-		if err := r.Table().Write(&b, form); err != nil {
-			return nil, fmt.Errorf("the table: %w", err)
-		}
-		return &taken{kind, []byte(b.String())}, nil
+		return written(kind, func(w io.Writer) error { return r.Table().Write(w, form) })
 	}
 }

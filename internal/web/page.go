@@ -52,15 +52,13 @@ func (o *pageWriter) fill(p *page, parts ...string) {
 	var b bytes.Buffer
 	if !o.begun {
 		p.Sentence, p.Groups = o.st.controls()
-		o.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		o.w.Header().Set("Content-Type", htmlType)
 		o.w.WriteHeader(cmp.Or(o.status, http.StatusOK))
 		o.begun = true
 		parts = slices.Insert(parts, 0, "top")
 	}
 	for _, part := range parts {
-		if err := templates.ExecuteTemplate(&b, part, p); err != nil {
-			panic(err) // a mistake of the template
-		}
+		render(&b, part, p)
 	}
 	o.w.Write(b.Bytes())
 }

@@ -71,21 +71,13 @@ type requestsPage struct {
 func (s *Server) requests(w http.ResponseWriter, r *http.Request) {
 	st := loading.read(r)
 	out := requestsPage{page: &page{state: st}}
-	err := st.wrong
-	part, ok := shares(st.shown[betweenName])
-	if err == nil && !ok {
-		err = fmt.Errorf("%s must be two numbers from 0 to 100, like 10:20", betweenName)
+	within, ok := shares(st.shown[betweenName])
+	if st.wrong == nil && !ok {
+		st.wrong = fmt.Errorf("%s must be two numbers from 0 to 100, like 10:20", betweenName)
 	}
-	if err == nil {
-		err = s.work.do(r.Context(), longDeadline, func(ctx context.Context) error { return s.fill(ctx, &out, part) })
-	}
-	if err != nil {
-		s.fail(w, r, statusOf(err), err)
-		return
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if err := templates.ExecuteTemplate(w, "requests", out); err != nil {
-		panic(err) // a mistake of the template
+	if s.part(w, r, st, func(ctx context.Context) error { return s.fill(ctx, &out, within) }) {
+		w.Header().Set("Content-Type", htmlType)
+		render(w, "requests", out)
 	}
 }
 

@@ -36,15 +36,10 @@ func (s *Server) file(v *view) http.HandlerFunc {
 		}
 		st := v.read(r)
 		var out *taken
-		err := st.wrong
-		if err == nil {
-			err = s.work.do(r.Context(), longDeadline, func(ctx context.Context) (err error) {
-				out, err = make(s, ctx, st)
-				return err
-			})
-		}
-		if err != nil {
-			s.fail(w, r, statusOf(err), err)
+		if !s.part(w, r, st, func(ctx context.Context) (err error) {
+			out, err = make(s, ctx, st)
+			return err
+		}) {
 			return
 		}
 		h := w.Header()

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"io/fs"
 	"net/http"
 	"path"
@@ -74,7 +75,7 @@ type view struct {
 	// show answers; it may lead elsewhere.
 	show func(s *Server, ctx context.Context, st *state) (content, error)
 	// files are what can be taken away, by name.
-	files map[string]func(s *Server, ctx context.Context, st *state) (*taken, error)
+	files map[string]filer
 	slow  func(st *state) bool // the answer is simulated: it may take minutes
 }
 
@@ -199,6 +200,27 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, st *state, show 
 		out.status = statusOf(err)
 	}
 	out.end(&c, err)
+}
+
+// part computes a part of a page or a file; where that fails, the answer says why.
+func (s *Server) part(w http.ResponseWriter, r *http.Request, st *state, compute func(context.Context) error) bool {
+	err := st.wrong
+	if err == nil {
+		err = s.work.do(r.Context(), longDeadline, compute)
+	}
+	if err != nil {
+		s.fail(w, r, statusOf(err), err)
+	}
+	return err == nil
+}
+
+// render fills a template.
+func render(w io.Writer, name string, data any) {
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, name, data); err != nil {
+		panic(err) // a mistake of the template
+	}
+	w.Write(b.Bytes())
 }
 
 // statusOf is the status of an answer that failed.
@@ -333,9 +355,9 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, err er
 		writeProblems(w, status, err)
 		return
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Type", htmlType)
 	w.WriteHeader(status)
-	templates.ExecuteTemplate(w, "failed.html", struct {
+	render(w, "failed.html", struct {
 		Status int
 		Text   string
 	}{status, err.Error()})
