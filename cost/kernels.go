@@ -120,7 +120,7 @@ func (k *kernels) bind(prec *plan.Precision, engine bool) {
 		}
 		k.bound[m] = k.set.Bind(kernel.Types{
 			Matrix: f.Type, Attention: prec.AttentionType, Cache: cacheTypes[prec.Cache], Wide: k.wide, ReadsNarrow: prec.ReadsNarrow,
-			PrefillBy: kernel.Backends(prec.PrefillBy), DecodeBy: kernel.Backends(prec.DecodeBy),
+			PrefillBy: kernel.Backends(prec.PrefillBy), DecodeBy: kernel.Backends(prec.DecodeBy), Fused: prec.Fused,
 			Weight: f.Weight, Stored: f.Stored, Dispatch: dispatch, Combine: combine,
 		})
 	}

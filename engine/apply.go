@@ -65,6 +65,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	}
 	d.Precision.ReadsNarrow = d.Assume.Engine && e.Scheduling.ReadsNarrowCache
 	d.Precision.Library = d.Assume.Engine && e.Scheduling.LibraryProducts
+	d.Precision.Fused = d.Assume.Engine && e.Scheduling.FusesElementwise
 	d.Precision.AllReduce = 0
 	elsewhere := func(p deploy.Pool) bool { return p.System == nil || p.System.Maker != "NVIDIA" }
 	if d.Assume.Engine && !slices.ContainsFunc(d.Pools, elsewhere) {

@@ -139,6 +139,8 @@ type Precision struct {
 	AllReduce float64
 	// PrefillBy and DecodeBy are the software of attention kernels, in the form of kernel.Backends.
 	PrefillBy, DecodeBy string
+	// Fused: the engine fuses what operators of PyTorch do one by one to activations.
+	Fused bool
 	// BlockKernels are the server's kernels of block-scaled products, if not those of the tables.
 	BlockKernels Kernels
 	// Name is the engines' name of the narrowest weights' format; empty: by their bytes.

@@ -14,6 +14,7 @@ type Types struct {
 	ReadsNarrow              bool     // kernels read a narrow cache as well as a wide one
 	Stored                   string   // number type that weights are stored in, if not that of the products
 	PrefillBy, DecodeBy      Backends // configured attention software
+	Fused                    bool     // element-wise operators run in fused kernels
 }
 
 // mostScales is the most that scales add to weights: one of 8 bits per 16 elements of 4 (NVFP4), or

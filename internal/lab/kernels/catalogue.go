@@ -169,6 +169,7 @@ func Catalogue(folder string, log func(title string)) ([]Output, error) {
 		fillLinks(set, sets["H100_SXM"])
 		set.Exchange = ordered(set.Exchange)
 	}
+	besides(sets["H200"], compiled)
 	for _, b := range built {
 		once(sets[b.name])
 		content, err := encoded(sets[b.name])
@@ -262,6 +263,16 @@ func movingOnly(sets ...*kernel.Set) *kernel.Set {
 		out.Fill(&kernel.Set{System: compiledOnH200, Elementwise: s.Elementwise, Errors: s.Errors})
 	}
 	return out
+}
+
+// besides adds compiled kernels to a chip whose own tables have those of PyTorch's eager mode: engines
+// run the one, plain forward passes the other.
+func besides(set, compiled *kernel.Set) {
+	for _, of := range []kernel.Slot{kernel.AddNorm, kernel.SiluMul} {
+		key := of.Key()
+		set.Put(of, kernel.KeyBy(key, kernel.Fused), compiled.Elementwise[key], compiled.Errors[of.Section()+"."+key])
+	}
+	set.Source += "; fused element-wise kernels: " + compiled.Source
 }
 
 // hopper are the chips of one die.
