@@ -221,8 +221,8 @@ func (s *Server) chosen(ctx context.Context, st *state, plans []*found) (content
 		c.Reasons = append(c.Reasons, f.Reasons...)
 		c.Dots += len(f.Dots)
 	}
-	first := slices.IndexFunc(plans, func(f *found) bool { return len(f.Ranked) > 0 })
-	if first < 0 {
+	ranking := rankedRows(plans)
+	if len(ranking) == 0 {
 		out.title, out.takes = "No deployment was found", out.takes[:1]
 		c.none(st, plans[0])
 		return out, nil
@@ -231,10 +231,9 @@ func (s *Server) chosen(ctx context.Context, st *state, plans []*found) (content
 	if err != nil {
 		return content{}, err
 	}
-	best := plans[first]
-	lead := &best.Ranked[0]
-	c.Says = append(sentence.Plan(best.Plans.Plans), others(plans, first)...)
-	c.Big, c.Unit, c.Band = headline(&best.Options, lead)
+	lead := ranking[0]
+	c.Says = append(sentence.Plan(lead.of.Plans.Plans), others(plans, lead)...)
+	c.Big, c.Unit, c.Band = headline(&lead.of.Options, lead.Candidate)
 	c.rank(st, plans, pins)
 	c.pick(st, plans)
 	c.mark(pins)
@@ -246,11 +245,10 @@ func (s *Server) chosen(ctx context.Context, st *state, plans []*found) (content
 }
 
 // others say how much the best of other systems give.
-func others(plans []*found, first int) (out []string) {
-	lead := plans[first].Ranked[0].PerGPU()
-	for i, f := range plans {
-		if i != first && len(f.Ranked) > 0 {
-			out = append(out, fmt.Sprintf("%s gives %s times as much per GPU.", f.Loaded.Decode.Name, number.Plain(f.Ranked[0].PerGPU()/lead, 2)))
+func others(plans []*found, lead rankedRow) (out []string) {
+	for _, f := range plans {
+		if f != lead.of && len(f.Ranked) > 0 {
+			out = append(out, fmt.Sprintf("%s gives %s times as much per GPU.", f.Loaded.Decode.Name, number.Plain(f.Ranked[0].PerGPU()/lead.PerGPU(), 2)))
 		}
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"throughline/internal/point"
 	"throughline/internal/result"
 	"throughline/internal/sentence"
 	"throughline/number"
@@ -47,16 +48,11 @@ type launch struct {
 	Remarks                 []string
 }
 
-// pick opens the row of the address, or the first.
+// pick opens the row of the address, or the best.
 func (c *choice) pick(st *state, plans []*found) {
 	rows := rankedRows(plans)
 	number := st.shown[rowName]
-	at := max(0, slices.IndexFunc(rows, func(r rankedRow) bool { return r.number == "1" }))
-	for i := range rows {
-		if rows[i].number == number {
-			at = i
-		}
-	}
+	at := max(0, slices.IndexFunc(rows, func(r rankedRow) bool { return r.number == number }))
 	for k, f := range plans {
 		for i := range f.Frontier {
 			if rowNumber(k, fmt.Sprintf("f%d", i+1)) == number {
@@ -121,15 +117,19 @@ func aboutRow(r rankedRow) string {
 	return fmt.Sprintf("%s. %s clients, %s requests/s.", sentence.Pools(&r.Deployment), number.Grouped(r.Clients), number.Rate(r.Requests))
 }
 
+// inTime is the phases in the order in which a request passes them.
+var inTime = [...]op.Phase{op.Prefill, op.Decode}
+
 // memoryBars are those of the pools.
 func memoryBars(r *result.Record) (out []memoryBar) {
-	for phase, s := range r.Sides {
+	for _, phase := range inTime {
+		s := r.Sides[phase]
 		if s == nil || !s.Found || s.Usable == 0 {
 			continue
 		}
 		name := "both"
 		if !r.Shared {
-			name = []string{"prefill", "decode"}[phase]
+			name = point.PhaseName(phase)
 		}
 		all := s.System.Memory.GiB * (1 << 30)
 		m := &s.Step.Memory
@@ -153,8 +153,9 @@ func balanceBars(r *result.Record) (out []balanceBar) {
 	for _, s := range r.Sides {
 		most = max(most, s.Rate())
 	}
-	for phase, s := range r.Sides {
-		out = append(out, balanceBar{[]string{"prefill", "decode"}[phase], 100 * r.Requests / most, 100 * s.Rate() / most, number.Rate(r.Requests), number.Rate(s.Rate())})
+	for _, phase := range inTime {
+		s := r.Sides[phase]
+		out = append(out, balanceBar{point.PhaseName(phase), 100 * r.Requests / most, 100 * s.Rate() / most, number.Rate(r.Requests), number.Rate(s.Rate())})
 	}
 	return out
 }
