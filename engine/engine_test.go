@@ -20,12 +20,14 @@ import (
 
 var (
 	deepseek = &model.Model{
-		Name: "DeepSeek-V3", Hidden: 7168, Layers: 61, FeedForward: 18432, DraftLayers: 1,
+		Positions: 163840,
+		Name:      "DeepSeek-V3", Hidden: 7168, Layers: 61, FeedForward: 18432, DraftLayers: 1,
 		Attention: model.Attention{Kind: model.Latent, Heads: 128, QueryRank: 1536, KVRank: 512, NopeDim: 128, RopeDim: 64, ValueDim: 128},
 		Experts:   model.Experts{Routed: 256, TopK: 8, Shared: 1, Width: 2048, Interval: 1},
 	}
 	llama = &model.Model{
-		Name: "Llama-3.1-70B", Hidden: 8192, Layers: 80, FeedForward: 28672,
+		Positions: 131072,
+		Name:      "Llama-3.1-70B", Hidden: 8192, Layers: 80, FeedForward: 28672,
 		Attention: model.Attention{Kind: model.GroupQuery, Heads: 64, KVHeads: 8, HeadDim: 128},
 	}
 	bf16 = plan.Precision{Weight: 2, Activation: 2, Cache: 2, Comm: 2, MatrixType: "bfloat16"}

@@ -75,6 +75,8 @@ func contextRemark(u unit) string {
 	longest := context(u)
 	why := "the longest that the KV cache has room for"
 	switch {
+	case u.Shape.Positions == 0:
+		return fmt.Sprintf("the model file does not say how long requests may be (max_position_embeddings), so servers take what the checkpoint's config.json says; the KV cache has room for %d tokens of one", longest)
 	case longest <= u.MaxContext:
 		return fmt.Sprintf("servers refuse requests of more than %d tokens, prompt and answer together: the KV cache of a rank, or the model, has room for no more", longest)
 	case u.Longest:

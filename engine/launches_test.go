@@ -89,11 +89,35 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// TestUnknownLength: a server is told how long requests may be where the model file says how long
+// the model takes them; beyond that engines do not start.
+func TestUnknownLength(t *testing.T) {
+	for name, option := range map[string]string{"sglang": "--context-length", "vllm": "--max-model-len", "trtllm": "--max_seq_len"} {
+		for _, known := range []bool{true, false} {
+			d := exchanging(1, 8)
+			m := *d.Model
+			m.Positions = 0
+			if known {
+				m.Positions = 163840
+			}
+			d.Model, d.Context, d.MaxContext = &m, 888832, 2048
+			l := find(t, name).Launch(&d, &d.Pools[0])
+			if got := strings.Contains(l.Commands[0], option); got != known {
+				t.Errorf("%s, length known %v: %s", name, known, l.Commands[0])
+			}
+			if got := strings.Contains(strings.Join(l.Remarks, "; "), "does not say how long requests may be"); got == known {
+				t.Errorf("%s, length known %v: %q", name, known, l.Remarks)
+			}
+		}
+	}
+}
+
 // TestRefusedPrompts: TensorRT-LLM refuses prompts beyond its step unless it cuts them, which
 // launches say beside how long requests may be.
 func TestRefusedPrompts(t *testing.T) {
 	for _, cut := range []int{0, 1} {
 		d := exchanging(1, 8)
+		d.Model, _ = builtin.Model(t, "DeepSeek-V3")
 		d.Context, d.MaxContext, d.ServerOptions.ChunkedPrefill = 65536, 2048, cut
 		said := strings.Join(find(t, "trtllm").Launch(&d, &d.Pools[0]).Remarks, "; ")
 		if !strings.Contains(said, "up to 65536 tokens are taken") || strings.Contains(said, "max_num_tokens, are refused") != (cut == 0) {

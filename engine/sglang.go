@@ -41,7 +41,7 @@ var sglangArgs = []arg{
 	{manyNodes, "--nnodes", number(func(u unit) int { return u.nodes })},
 	{manyNodes, "--node-rank", text(nodeRank)},
 	{manyNodes, "--dist-init-addr", text(`"$HEAD_IP:20000"`)},
-	{hasContext, "--context-length", number(context)},
+	{hasLimit, "--context-length", number(context)},
 	// A limit of the server, which divides it among the attention replicas.
 	{batched, "--max-running-requests", number(func(u unit) int { return u.batch * u.dp })},
 	{both(graphs, batched), "--cuda-graph-max-bs", number(captured)},

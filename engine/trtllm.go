@@ -28,7 +28,7 @@ var trtllmArgs = []arg{
 	// A limit per pass of each attention replica; one is in flight per stage.
 	{batched, "--max_batch_size", number(func(u unit) int { return u.step })},
 	{func(u unit) bool { return computes(u) || batched(u) }, "--max_num_tokens", number(trtllmTokens)},
-	{hasContext, "--max_seq_len", number(context)},
+	{hasLimit, "--max_seq_len", number(context)},
 	{always, "--extra_llm_api_options", func(u unit) string {
 		if u.placed {
 			return `"$CONFIG"`

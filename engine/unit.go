@@ -152,6 +152,7 @@ func manyNodes(u unit) bool      { return u.nodes > 1 }
 func latent(u unit) bool         { return u.Shape.Attention.Kind == model.Latent }
 func batched(u unit) bool        { return u.batch > 0 }
 func hasContext(u unit) bool     { return u.MaxContext > 0 }
+func hasLimit(u unit) bool       { return hasContext(u) && u.Shape.Positions > 0 }
 func hasFraction(u unit) bool    { return u.share > 0 }
 func computes(u unit) bool       { return u.Role != deploy.Decode }
 func quantized(u unit) bool      { return u.quantization != "" }

@@ -54,7 +54,7 @@ var vllmArgs = []arg{
 		return shell.Quote(fmt.Sprintf(`{"num_redundant_experts":%d}`, u.Plan.Redundant))
 	}},
 	{sequential, "--compilation-config", text(`'{"pass_config":{"enable_sp":true}}'`)},
-	{hasContext, "--max-model-len", number(context)},
+	{hasLimit, "--max-model-len", number(context)},
 	// A limit of each attention replica.
 	{batched, "--max-num-seqs", number(vllmSequences)},
 	{limitsGraphs, "--max-cudagraph-capture-size", number(captured)},
