@@ -64,6 +64,12 @@ type Panel struct {
 	Dots     []Dots
 }
 
+// AddBar adds a band with a bar.
+func (p *Panel) AddBar(name string, b Bar) {
+	b.Band = len(p.Y.Bands)
+	p.Bars, p.Y.Bands = append(p.Bars, b), append(p.Y.Bands, name)
+}
+
 // Axis maps numbers to positions.
 type Axis struct {
 	Title string // with the unit

@@ -54,10 +54,8 @@ func (d *diverging) add(name string, a, b float64) {
 	if b < a {
 		paint = chart.C2
 	}
-	p := &d.panel
-	p.Bars = append(p.Bars, chart.Bar{Band: len(p.Y.Bands), From: min(0, b-a), To: max(0, b-a), Paint: paint, Hatch: b < a, After: signedPlain(b - a),
+	d.panel.AddBar(name, chart.Bar{From: min(0, b-a), To: max(0, b-a), Paint: paint, Hatch: b < a, After: signedPlain(b - a),
 		Tip: fmt.Sprintf("%s: %s %s, %s %s %s", name, d.a, number.Plain(a, 3), d.b, number.Plain(b, 3), d.unit)})
-	p.Y.Bands = append(p.Y.Bands, name)
 }
 
 func (d *diverging) draw(title, axis string) (*chart.Chart, error) {
@@ -66,8 +64,7 @@ func (d *diverging) draw(title, axis string) (*chart.Chart, error) {
 		return nil, errors.New("the two take the same time")
 	}
 	p.Weight, p.Cut, p.X = 1, true, chart.Axis{Title: axis, Zero: true}
-	p.Bars = append(p.Bars, chart.Bar{Band: len(p.Y.Bands), From: min(0, d.sum), To: max(0, d.sum), Paint: chart.Ink, After: signedPlain(d.sum), Tip: "all together"})
-	p.Y.Bands = append(p.Y.Bands, "all together")
+	p.AddBar("all together", chart.Bar{From: min(0, d.sum), To: max(0, d.sum), Paint: chart.Ink, After: signedPlain(d.sum), Tip: "all together"})
 	low, high := 0.0, 0.0
 	for _, b := range p.Bars {
 		low, high = min(low, b.From), max(high, b.To)

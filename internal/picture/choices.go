@@ -11,6 +11,7 @@ import (
 	"throughline/internal/chart"
 	"throughline/internal/result"
 	"throughline/number"
+	"throughline/serving"
 )
 
 // Figure is what an axis of choices shows of a deployment.
@@ -19,22 +20,31 @@ type Figure struct {
 	Title string
 	More  bool // is better
 	of    func(r *result.Record, perGPU float64) float64
-	dot   func(d *advice.Dot) float64 // nil: the closed form does not tell
+	dot   func(d *advice.Dot) float64         // nil: the closed form does not tell
+	width func(c *serving.Confidence) float64 // the band of a prediction; nil: none
 }
 
 // Across and Up are what choices can show along their axes, the usual first.
 var (
 	Across = []Figure{
-		{"user", "tokens/s/user", true, func(r *result.Record, _ float64) float64 { return 1 / r.TPOT }, func(d *advice.Dot) float64 { return 1 / d.TPOT }},
-		{"ttft", "TTFT, s", false, func(r *result.Record, _ float64) float64 { return r.TTFT }, func(d *advice.Dot) float64 { return d.TTFT }},
-		{"e2e", "whole request, s", false, func(r *result.Record, _ float64) float64 { return r.Latency }, func(d *advice.Dot) float64 { return d.Latency }},
+		{"user", "tokens/s/user", true, func(r *result.Record, _ float64) float64 { return 1 / r.TPOT }, func(d *advice.Dot) float64 { return 1 / d.TPOT }, func(c *serving.Confidence) float64 { return c.TPOT.Band }},
+		{"ttft", "TTFT, s", false, func(r *result.Record, _ float64) float64 { return r.TTFT }, func(d *advice.Dot) float64 { return d.TTFT }, func(c *serving.Confidence) float64 { return c.TTFT.Band }},
+		{"e2e", "whole request, s", false, func(r *result.Record, _ float64) float64 { return r.Latency }, func(d *advice.Dot) float64 { return d.Latency }, nil},
 	}
 	Up = []Figure{
-		{"gpu", "tokens/s/GPU", true, func(_ *result.Record, perGPU float64) float64 { return perGPU }, func(d *advice.Dot) float64 { return d.PerGPU }},
-		{"cost", "$/M tokens", false, func(r *result.Record, _ float64) float64 { return positive(r.DollarsPerMillion) }, nil},
-		{"energy", "tokens/J", true, func(r *result.Record, _ float64) float64 { return tokensPerJoule(r) }, nil},
+		{"gpu", "tokens/s/GPU", true, func(_ *result.Record, perGPU float64) float64 { return perGPU }, func(d *advice.Dot) float64 { return d.PerGPU }, nil},
+		{"cost", "$/M tokens", false, func(r *result.Record, _ float64) float64 { return positive(r.DollarsPerMillion) }, nil, nil},
+		{"energy", "tokens/J", true, func(r *result.Record, _ float64) float64 { return tokensPerJoule(r) }, nil, nil},
 	}
 )
+
+// band is that of a prediction; 0: unknown.
+func (f *Figure) band(r *result.Record) float64 {
+	if r.Trusted == nil || f.width == nil {
+		return 0
+	}
+	return f.width(r.Trusted)
+}
 
 // positive is a figure that is known; others have no place on a chart.
 func positive(v float64) float64 {
@@ -126,7 +136,11 @@ func (c *Choices) Draw() (*chart.Chart, error) {
 		m := &c.Marks[i]
 		at := chart.XY{X: c.Across.of(m.Record, m.PerGPU), Y: c.Up.of(m.Record, m.PerGPU)}
 		paint := choicePaint(m.Place)
-		p.Lines = append(p.Lines, c.whiskers(m, at, paint)...)
+		up := m.ThroughputBand()
+		if c.Up.Name == "energy" {
+			up = 0
+		}
+		p.Lines = append(p.Lines, whiskers(at, c.Across.band(m.Record), up, chart.Line{Paint: paint, Ref: m.Ref})...)
 		form := chart.Round
 		if m.Place >= 0 {
 			form = choiceForms[m.Place%len(choiceForms)]
@@ -229,42 +243,10 @@ func (c *Choices) dots(one *Choice, paint chart.Paint) chart.Dots {
 	return out
 }
 
-// whiskers are the bands of a marked deployment, where its axes have some.
-func (c *Choices) whiskers(m *Marked, at chart.XY, paint chart.Paint) (out []chart.Line) {
-	if m.Trusted == nil {
-		return nil
-	}
-	across := map[string]float64{"user": m.Trusted.TPOT.Band, "ttft": m.Trusted.TTFT.Band}[c.Across.Name]
-	if b := 1 + across; b > 1 {
-		out = append(out, chart.Line{Paint: paint, Width: 1, Points: []chart.XY{{X: at.X / b, Y: at.Y}, {X: at.X * b, Y: at.Y}}, Ref: m.Ref})
-	}
-	if b := 1 + m.ThroughputBand(); b > 1 && c.Up.Name != "energy" {
-		out = append(out, chart.Line{Paint: paint, Width: 1, Points: []chart.XY{{X: at.X, Y: at.Y / b}, {X: at.X, Y: at.Y * b}}, Ref: m.Ref})
-	}
-	return out
-}
-
 // limit shades what a limit of the question forbids.
 func (c *Choices) limit(p *chart.Panel) {
 	l := c.Plans[0].Loaded.Limits()
-	low, top := math.Inf(1), 0.0
-	high := 0.0
-	each := func(q chart.XY) {
-		if q.X > 0 {
-			low, high = min(low, q.X), max(high, q.X)
-		}
-		top = max(top, q.Y)
-	}
-	for _, s := range p.Dots {
-		for _, d := range s.Points {
-			each(d.XY)
-		}
-	}
-	for _, s := range p.Lines {
-		for _, q := range s.Points {
-			each(q)
-		}
-	}
+	low, high, top := reach(p)
 	top *= 1.08
 	p.X.Low, p.X.High, p.Y.High = chart.At(low), chart.At(high*1.15), chart.At(top)
 	name, ms := "TPOT", l.TPOT

@@ -33,16 +33,14 @@ func energy(s Step) (*chart.Chart, error) {
 		}
 		k := l.add(partStyle(o.Block, o.Lane.String(), s.experts()))
 		text := fmt.Sprintf("%s J · %s", number.Plain(o.Joules, 3), percent(o.Joules/drawn.Joules))
-		p.Bars = append(p.Bars, chart.Bar{Band: len(p.Y.Bands), To: o.Joules, Paint: k.paint, Hatch: k.hatch, After: text, Tip: o.Name + ": " + text})
-		p.Y.Bands = append(p.Y.Bands, o.Name)
+		p.AddBar(o.Name, chart.Bar{To: o.Joules, Paint: k.paint, Hatch: k.hatch, After: text, Tip: o.Name + ": " + text})
 	}
 	for _, more := range []struct {
 		name   string
 		joules float64
 	}{{fmt.Sprintf("%d others", others), rest}, {"waiting for other stages", drawn.Joules - named}} {
 		if more.joules > 1e-9*drawn.Joules {
-			p.Bars = append(p.Bars, chart.Bar{Band: len(p.Y.Bands), To: more.joules, Paint: chart.Muted, After: fmt.Sprintf("%s J · %s", number.Plain(more.joules, 3), percent(more.joules/drawn.Joules))})
-			p.Y.Bands = append(p.Y.Bands, more.name)
+			p.AddBar(more.name, chart.Bar{To: more.joules, Paint: chart.Muted, After: fmt.Sprintf("%s J · %s", number.Plain(more.joules, 3), percent(more.joules/drawn.Joules))})
 		}
 	}
 	c.Keys, c.Panels = l.keys, []chart.Panel{p}

@@ -30,39 +30,72 @@ func Map(r *report.Scan, x, y int, figure string, link func(x, y string) string)
 		return strings.TrimSpace(a.Name + " " + a.Unit())
 	}
 	title := sweep.Figures(r.Of.Of)[k].Title
-	p := chart.Panel{Weight: 1, LogCells: true, X: chart.Axis{Title: name(x), Bands: columns}, Y: chart.Axis{Title: name(y), Bands: rows}}
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: name(x), Bands: columns}, Y: chart.Axis{Title: name(y), Bands: rows}}
 	values, _ := r.Figured(k)
 	reasons, atX, atY := r.Reasons(), said(r, x), said(r, y)
 	column, row := orderOf(columns), orderOf(rows)
 	brief := len(values) > chart.MostCells // an image has no texts
-	low, high := math.Inf(1), math.Inf(-1)
+	h := heat{panel: &p, log: func(float64, float64) bool { return true }}
 	for i, v := range values {
 		c := chart.Cell{X: column[atX[i]], Y: row[atY[i]], Value: v}
 		if brief {
-			if !math.IsNaN(v) {
-				low, high = min(low, v), max(high, v)
-			}
-			p.Cells = append(p.Cells, c)
+			h.add(c)
 			continue
 		}
 		c.Inside = "–"
 		c.Tip = fmt.Sprintf("%s %s, %s %s: %s", name(x), atX[i], name(y), atY[i], reasons[i])
 		if !math.IsNaN(v) {
-			low, high = min(low, v), max(high, v)
 			c.Inside = chart.Number(v)
 			c.Tip = fmt.Sprintf("%s %s, %s %s: %s %s", name(x), atX[i], name(y), atY[i], c.Inside, title)
 		}
 		if link != nil {
 			c.Link = link(atX[i], atY[i])
 		}
-		p.Cells = append(p.Cells, c)
+		h.add(c)
 	}
-	if len(p.Cells) == 0 || math.IsInf(low, 1) {
+	if !h.some {
 		return nil, errors.New("no point has an answer")
 	}
-	c := &chart.Chart{Kind: "heatmap", Title: fmt.Sprintf("%s by %s and %s", title, name(x), name(y)), Panels: []chart.Panel{p}}
-	c.Description = fmt.Sprintf("%s in %d columns of %s and %d rows of %s, from %s to %s.", title, len(columns), name(x), len(rows), name(y), chart.Number(low), chart.Number(high))
+	c := &chart.Chart{Kind: "heatmap", Title: fmt.Sprintf("%s by %s and %s", title, name(x), name(y))}
+	h.draw(c, title, name(x), name(y))
+	c.Keys = nil // the page has room for texts in the cells alone
 	return c, nil
+}
+
+// heat is a heat map: its cells, and the span of their values.
+type heat struct {
+	panel     *chart.Panel
+	log       func(low, high float64) bool // whether colours follow the logarithm of values
+	low, high float64
+	some      bool
+}
+
+func (h *heat) add(c chart.Cell) {
+	if v := c.Value; !math.IsNaN(v) {
+		if !h.some {
+			h.low, h.high, h.some = v, v, true
+		}
+		h.low, h.high = min(h.low, v), max(h.high, v)
+	}
+	h.panel.Cells = append(h.panel.Cells, c)
+}
+
+// draw fills a chart with the map and the keys of its colours.
+func (h *heat) draw(c *chart.Chart, what, x, y string) {
+	p := h.panel
+	p.LogCells = h.log(h.low, h.high)
+	middle := (h.low + h.high) / 2
+	if p.LogCells {
+		middle = math.Sqrt(h.low * h.high)
+	}
+	for _, v := range []float64{h.low, middle, h.high} {
+		c.Keys = append(c.Keys, chart.Key{Paint: chart.HeatPaint(v, h.low, h.high, p.LogCells), Form: chart.Box, Text: chart.Number(v)})
+		if h.low == h.high {
+			break
+		}
+	}
+	c.Panels = []chart.Panel{*p}
+	c.Description = fmt.Sprintf("%s in %d columns of %s and %d rows of %s, from %s to %s.", what, len(p.X.Bands), x, len(p.Y.Bands), y, chart.Number(h.low), chart.Number(h.high))
 }
 
 // said are the values of an axis as its words have them: multiples begin with x.

@@ -106,27 +106,25 @@ func frontier(p *advice.Plans) (*chart.Chart, error) {
 		label := ""
 		if i == 0 || d == p.Advice.Best(advice.Aggregated) || d == p.Advice.Best(advice.Disaggregated) {
 			label = fmt.Sprintf("%d: %s %s", i+1, d.Deployment.Engine.Name, planOf(d))
-			panel.Lines = append(panel.Lines, whiskers(d, at(d), best.Paint)...)
+			panel.Lines = append(panel.Lines, whiskers(at(d), Across[0].band(&d.Record), d.ThroughputBand(), chart.Line{Paint: best.Paint})...)
 		}
 		best.Points = append(best.Points, chart.Dot{XY: at(d), Label: label, Tip: tip(fmt.Sprint(i+1), d)})
 	}
 	modes := []advice.Mode{advice.Aggregated, advice.Disaggregated}
 	series := []chart.Dots{{Paint: chart.C1, Form: chart.Round, Size: 4}, {Paint: chart.C8, Form: chart.Triangle, Size: 4}}
-	var front []chart.XY
+	var front []chart.Dot
 	for i := range p.Advice.Frontier {
 		d := &p.Advice.Frontier[i]
-		if q := at(d); len(front) == 0 || q.Y > front[len(front)-1].Y {
-			front = append(front, q)
-		}
 		s := &series[max(0, slices.Index(modes, advice.Mode(d.Mode)))]
 		name := fmt.Sprintf("f%d", i+1)
 		label := name + ": " + planOf(d)
 		if at(d) == best.Points[0].XY {
 			label = "" // the first has it
 		}
-		s.Points = append(s.Points, chart.Dot{XY: at(d), Label: label, Tip: tip(name, d)})
+		front = append(front, chart.Dot{XY: at(d), Label: label, Tip: tip(name, d)})
+		s.Points = append(s.Points, front[i])
 	}
-	panel.Lines = append(panel.Lines, chart.Line{Paint: chart.C1, Width: 1.6, Points: staircase(front)})
+	panel.Lines = append(panel.Lines, chart.Line{Paint: chart.C1, Width: 1.6, Points: staircase(climbing(front))})
 	panel.Dots = append([]chart.Dots{best}, series...)
 	if t := p.Loaded.Limits().TPOT; t != nil {
 		forbid(&panel, 1e3 / *t, fmt.Sprintf("too slow | TPOT ≤ %s", number.Time(*t/1e3, 4)))
@@ -144,34 +142,47 @@ func frontier(p *advice.Plans) (*chart.Chart, error) {
 	return c, nil
 }
 
-// whiskers are the band of a prediction around its point, across and upwards.
-func whiskers(d *advice.Candidate, at chart.XY, paint chart.Paint) (out []chart.Line) {
-	if d.Trusted == nil {
-		return nil
+// whiskers are the bands of a prediction around its point, across and upwards; 0: none.
+func whiskers(at chart.XY, across, up float64, like chart.Line) (out []chart.Line) {
+	add := func(tip string, points ...chart.XY) {
+		like.Width, like.Tip, like.Points = 1, tip, points
+		out = append(out, like)
 	}
-	if b := 1 + d.Trusted.TPOT.Band; b > 1 {
-		out = append(out, chart.Line{Paint: paint, Width: 1, Points: []chart.XY{{X: at.X / b, Y: at.Y}, {X: at.X * b, Y: at.Y}}, Tip: "band of the speed of a user"})
+	if b := 1 + across; b > 1 {
+		add("band of the speed of a user", chart.XY{X: at.X / b, Y: at.Y}, chart.XY{X: at.X * b, Y: at.Y})
 	}
-	if b := 1 + d.ThroughputBand(); b > 1 {
-		out = append(out, chart.Line{Paint: paint, Width: 1, Points: []chart.XY{{X: at.X, Y: at.Y / b}, {X: at.X, Y: at.Y * b}}, Tip: "band of the throughput"})
+	if b := 1 + up; b > 1 {
+		add("band of the throughput", chart.XY{X: at.X, Y: at.Y / b}, chart.XY{X: at.X, Y: at.Y * b})
 	}
 	return out
+}
+
+// reach is the highest point of a panel, and the least and the highest above 0 along x.
+func reach(p *chart.Panel) (low, high, top float64) {
+	low = math.Inf(1)
+	each := func(q chart.XY) {
+		if q.X > 0 {
+			low, high = min(low, q.X), max(high, q.X)
+		}
+		top = max(top, q.Y)
+	}
+	for _, s := range p.Dots {
+		for _, d := range s.Points {
+			each(d.XY)
+		}
+	}
+	for _, l := range p.Lines {
+		for _, q := range l.Points {
+			each(q)
+		}
+	}
+	return low, high, top
 }
 
 // forbid shades what is slower than a limit.
 func forbid(p *chart.Panel, limit float64, label string) {
 	p.Rules = append(p.Rules, chart.Rule{X: chart.At(limit), Paint: chart.Red, Dash: true, Label: label})
-	top := 0.0
-	for _, s := range p.Dots {
-		for _, d := range s.Points {
-			top = max(top, d.Y)
-		}
-	}
-	for _, l := range p.Lines {
-		for _, q := range l.Points {
-			top = max(top, q.Y)
-		}
-	}
+	_, _, top := reach(p)
 	top *= 1.05
 	p.Y.High = chart.At(top)
 	p.Areas = append(p.Areas, chart.Area{Paint: chart.Red, Faint: true, Upper: []chart.XY{{X: 0, Y: top}, {X: limit, Y: top}}, Lower: []chart.XY{{X: 0, Y: 0}, {X: limit, Y: 0}}, Tip: label})

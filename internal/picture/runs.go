@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"throughline/estimate"
 	"throughline/internal/chart"
 	"throughline/internal/point"
 	"throughline/internal/result"
@@ -36,12 +37,9 @@ type run struct {
 	why       string // there is no plan; empty: there is one
 	user, gpu float64
 	x, by     string
-	xs, value float64 // of numeric fields; NaN otherwise
-	sides     [op.PhaseCount]sideTimes
+	xs, value float64          // of numeric fields; NaN otherwise
+	decode    *estimate.Shares // nil: there is no plan
 }
-
-// sideTimes are the shares of a step, in seconds.
-type sideTimes struct{ attention, mlp, drafts, ends, network, waiting, offload float64 }
 
 var RunKinds = []Kind[*Runs]{
 	{"frontier", "tokens/s per user against tokens/s per GPU, a point for each run", (*Runs).frontier},
@@ -83,15 +81,9 @@ func (r *Runs) Add(of *result.Record) {
 	if len(of.Reasons) > 0 {
 		n.why = of.Reasons[0]
 	}
-	for phase, s := range of.Sides {
-		if s == nil || !s.Found {
-			continue
-		}
-		sh := &s.Step.Shares
-		n.sides[phase] = sideTimes{sh.Attention, sh.MLP, sh.Drafts, sh.Ends, sh.Communication, sh.Waiting, sh.Offload}
-		if op.Phase(phase) == op.Decode {
-			n.plan = brief(s.Instances, &s.Step.Plan)
-		}
+	if d.Found {
+		shares := d.Step.Shares
+		n.decode, n.plan = &shares, brief(d.Instances, &d.Step.Plan)
 	}
 	r.list = append(r.list, n)
 }
@@ -163,11 +155,7 @@ func (r *Runs) frontier() (*chart.Chart, error) {
 		c.Panels = append(c.Panels, p)
 	}
 	for i, kind := range kinds[:min(len(kinds), mostSeries+1)] {
-		key := chart.Key{Paint: chart.Series(i), Form: chart.FormOf(i), Text: kind}
-		if i == mostSeries {
-			key = chart.Key{Paint: chart.Muted, Form: chart.Round, Text: fmt.Sprintf("%d others", len(kinds)-i)}
-		}
-		c.Keys = append(c.Keys, key)
+		c.Keys = append(c.Keys, keyOf(i, len(kinds), kind))
 	}
 	c.Description = fmt.Sprintf("A point for each run by the speed that a user sees and the throughput of a GPU, for %d models on systems and %d workloads; steps pass through those that no other of the kind is better than in both.", len(kinds), len(order))
 	return c, nil
@@ -179,26 +167,46 @@ func (r *Runs) stepped(p *chart.Panel, i int, kind string, all []run) {
 	if len(list) == 0 {
 		return
 	}
-	paint, form := chart.Series(i), chart.FormOf(i)
-	if i >= mostSeries {
-		paint, form = chart.Muted, chart.Round
-	}
+	paint, form := look(i)
 	slices.SortStableFunc(list, func(a, b run) int { return cmp.Or(cmp.Compare(b.user, a.user), cmp.Compare(b.gpu, a.gpu)) })
 	dots := chart.Dots{Paint: paint, Form: form}
-	var front []chart.XY
 	for _, n := range list {
-		d := chart.Dot{XY: chart.XY{X: n.user, Y: n.gpu}, Tip: fmt.Sprintf("%s, %s: %s; %s tokens/s/user, %s tokens/s/GPU", n.name, kind, n.plan, chart.Number(n.user), chart.Number(n.gpu))}
-		if len(front) == 0 || n.gpu > front[len(front)-1].Y { // none is faster for a user and better for a GPU
-			front = append(front, d.XY)
-		}
-		dots.Points = append(dots.Points, d)
+		dots.Points = append(dots.Points, chart.Dot{XY: chart.XY{X: n.user, Y: n.gpu}, Tip: fmt.Sprintf("%s, %s: %s; %s tokens/s/user, %s tokens/s/GPU", n.name, kind, n.plan, chart.Number(n.user), chart.Number(n.gpu))})
 	}
+	front := climbing(dots.Points) // none is faster for a user and better for a GPU
 	line := chart.Line{Paint: paint, Width: 1.3, Points: staircase(front)}
 	if i < mostSeries { // at the end of its steps
 		end := slices.IndexFunc(dots.Points, func(d chart.Dot) bool { return d.XY == front[len(front)-1] })
 		dots.Points[end].Label = kind
 	}
 	p.Dots, p.Lines = append(p.Dots, dots), append(p.Lines, line)
+}
+
+// look is the paint and form of a series; those that are too many to tell apart have one.
+func look(i int) (chart.Paint, chart.Form) {
+	if i >= mostSeries {
+		return chart.Muted, chart.Round
+	}
+	return chart.Series(i), chart.FormOf(i)
+}
+
+// keyOf is the key of a series; the first that has no look of its own stands for all the others.
+func keyOf(i, of int, name string) chart.Key {
+	paint, form := look(i)
+	if i == mostSeries {
+		name = fmt.Sprintf("%d others", of-i)
+	}
+	return chart.Key{Paint: paint, Form: form, Text: name}
+}
+
+// climbing are the points that lie above all before them.
+func climbing(dots []chart.Dot) (out []chart.XY) {
+	for _, d := range dots {
+		if len(out) == 0 || d.Y > out[len(out)-1].Y {
+			out = append(out, d.XY)
+		}
+	}
+	return out
 }
 
 // staircase joins points, the fastest first, by steps: what is served to a slower user is at least
@@ -268,10 +276,7 @@ func (r *Runs) lines() (*chart.Chart, error) {
 	}
 	p := chart.Panel{Weight: 1, X: chart.Axis{Title: r.axisTitle(r.X)}, Y: chart.Axis{Title: r.axisTitle(r.Y), Zero: true}}
 	for i, by := range order {
-		paint, form := chart.Series(i), chart.FormOf(i)
-		if i >= mostSeries {
-			paint, form = chart.Muted, chart.Round
-		}
+		paint, form := look(i)
 		line := chart.Line{Paint: paint, Dash: i%2 == 1}
 		for x, y := range best[by] {
 			line.Points = append(line.Points, chart.XY{X: x, Y: y})
@@ -286,11 +291,7 @@ func (r *Runs) lines() (*chart.Chart, error) {
 		}
 		p.Lines, p.Dots = append(p.Lines, line), append(p.Dots, dots)
 		if i <= mostSeries {
-			key := chart.Key{Paint: paint, Form: form, Text: fmt.Sprintf("%s %s", r.axisTitle(r.By), by)}
-			if i == mostSeries {
-				key.Text = fmt.Sprintf("%d others", len(order)-i)
-			}
-			c.Keys = append(c.Keys, key)
+			c.Keys = append(c.Keys, keyOf(i, len(order), r.axisTitle(r.By)+" "+by))
 		}
 	}
 	if repeated {
@@ -312,7 +313,6 @@ func (r *Runs) heatmap() (*chart.Chart, error) {
 	p := chart.Panel{Weight: 1, X: chart.Axis{Title: r.axisTitle(r.X)}, Y: chart.Axis{Title: r.axisTitle(r.By)}}
 	best := map[[2]string]float64{}
 	repeated := false
-	low, high := math.Inf(1), math.Inf(-1)
 	why := map[[2]string]string{}
 	for _, n := range r.list {
 		key := [2]string{n.x, n.by}
@@ -330,37 +330,24 @@ func (r *Runs) heatmap() (*chart.Chart, error) {
 		return nil, fmt.Errorf("no run has a number in %s", r.Y.Name)
 	}
 	p.X.Bands, p.Y.Bands = r.bands(func(n *run) string { return n.x }), r.bands(func(n *run) string { return n.by })
-	if n := max(len(p.X.Bands), len(p.Y.Bands)); n > mostBands {
-		return nil, fmt.Errorf("%d values in a row are too many to see; choose other fields for x and by", n)
+	if max(len(p.X.Bands), len(p.Y.Bands)) > mostBands {
+		return nil, fmt.Errorf("%d values in a row are too many to see; choose other fields for x and by", max(len(p.X.Bands), len(p.Y.Bands)))
 	}
-	for _, v := range best {
-		low, high = min(low, v), max(high, v)
-	}
+	h := heat{panel: &p, log: func(low, high float64) bool { return low > 0 && high > wideRange*low }}
 	for y, by := range p.Y.Bands {
 		for x, column := range p.X.Bands {
+			at := fmt.Sprintf("%s %s, %s %s", r.axisTitle(r.X), column, r.axisTitle(r.By), by)
 			if v, ok := best[[2]string{column, by}]; ok {
-				p.Cells = append(p.Cells, chart.Cell{X: x, Y: y, Value: v, Inside: chart.Number(v), Tip: fmt.Sprintf("%s %s, %s %s: %s", r.axisTitle(r.X), column, r.axisTitle(r.By), by, chart.Number(v))})
+				h.add(chart.Cell{X: x, Y: y, Value: v, Inside: chart.Number(v), Tip: at + ": " + chart.Number(v)})
 			} else if reason, ok := why[[2]string{column, by}]; ok {
-				p.Cells = append(p.Cells, chart.Cell{X: x, Y: y, Value: math.NaN(), Inside: "none", Tip: fmt.Sprintf("%s %s, %s %s: no plan: %s", r.axisTitle(r.X), column, r.axisTitle(r.By), by, reason)})
+				h.add(chart.Cell{X: x, Y: y, Value: math.NaN(), Inside: "none", Tip: at + ": no plan: " + reason})
 			}
 		}
 	}
-	p.LogCells = low > 0 && high > wideRange*low
-	middle := (low + high) / 2
-	if p.LogCells {
-		middle = math.Sqrt(low * high)
-	}
-	for _, v := range []float64{low, middle, high} {
-		c.Keys = append(c.Keys, chart.Key{Paint: chart.HeatPaint(v, low, high, p.LogCells), Form: chart.Box, Text: chart.Number(v)})
-		if low == high {
-			break
-		}
-	}
+	h.draw(c, r.Y.Name, r.X.Name, r.By.Name)
 	if repeated {
 		c.Note = "Of several runs in one cell the highest. " + c.Note
 	}
-	c.Panels = []chart.Panel{p}
-	c.Description = fmt.Sprintf("%s in %d columns of %s and %d rows of %s, from %s to %s.", r.Y.Name, len(p.X.Bands), r.X.Name, len(p.Y.Bands), r.By.Name, chart.Number(low), chart.Number(high))
 	return c, nil
 }
 
@@ -393,8 +380,13 @@ func (r *Runs) breakdown() (*chart.Chart, error) {
 	p := chart.Panel{Weight: 1, Cut: true, X: chart.Axis{Title: "step in ms", Zero: true}}
 	left := 0
 	for _, n := range r.list {
-		t := n.sides[op.Decode]
-		sum := t.attention + t.mlp + t.drafts + t.ends + t.network + t.waiting + t.offload
+		if n.decode == nil {
+			continue
+		}
+		list, sum := parts(n.decode, true), 0.0
+		for _, part := range list {
+			sum += part.value
+		}
 		if !(sum > 0) {
 			continue
 		}
@@ -402,9 +394,7 @@ func (r *Runs) breakdown() (*chart.Chart, error) {
 			left++
 			continue
 		}
-		p.Bars = append(p.Bars, stacked(len(p.Y.Bands), []segment{
-			{t.attention, attentionStyle}, {t.mlp, expertsStyle}, {t.drafts, draftStyle}, {t.ends, endsStyle}, {t.network, networkStyle}, {t.waiting, waitingStyle}, {t.offload, offloadStyle},
-		}, 1e3, sum*1e3, "ms", &l)...)
+		p.Bars = append(p.Bars, stacked(len(p.Y.Bands), list, 1e3, sum*1e3, "ms", &l)...)
 		p.Bars[len(p.Bars)-1].After = number.Plain(sum*1e3, 3) + " ms"
 		p.Y.Bands = append(p.Y.Bands, n.name+": "+n.kind)
 	}
@@ -424,19 +414,13 @@ func Shares(r *result.Record) (*chart.Chart, error) {
 	c := &chart.Chart{Kind: "breakdown", Title: "Where the steps spend their time", Subtitle: r.Model.Name}
 	var l legend
 	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "% of the step", Zero: true, High: chart.At(100)}}
-	mlp := mlpStyle
-	if r.Model.IsMoE() {
-		mlp = expertsStyle
-	}
 	for _, phase := range phases {
 		s := r.Sides[phase]
 		if s == nil || !s.Found || !(s.Step.StepTime > 0) {
 			continue
 		}
-		sh, name := &s.Step.Shares, point.PhaseName(phase)
-		p.Bars = append(p.Bars, stacked(len(p.Y.Bands), []segment{
-			{sh.Attention, attentionStyle}, {sh.MLP, mlp}, {sh.Drafts, draftStyle}, {sh.Ends, endsStyle}, {sh.Communication, networkStyle}, {sh.Waiting, waitingStyle}, {sh.Offload, offloadStyle},
-		}, 100/s.Step.StepTime, 100, "%", &l)...)
+		name := point.PhaseName(phase)
+		p.Bars = append(p.Bars, stacked(len(p.Y.Bands), parts(&s.Step.Shares, r.Model.IsMoE()), 100/s.Step.StepTime, 100, "%", &l)...)
 		p.Y.Bands = append(p.Y.Bands, fmt.Sprintf("%s step of batch %d, %s", name, s.Step.Plan.Batch.Size, duration(s.Step.StepTime*1e6)))
 		c.Subtitle += fmt.Sprintf(", %s %s on %s", name, brief(s.Instances, &s.Step.Plan), s.System.Name)
 	}

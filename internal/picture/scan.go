@@ -349,7 +349,7 @@ func (s *Scan) heatmap() (*chart.Chart, error) {
 		p.Y.Bands = append(p.Y.Bands, number.Plain(v, 6))
 	}
 	won := s.winners(columns, rows)
-	low, high := math.Inf(1), math.Inf(-1)
+	h := heat{panel: &p, log: func(float64, float64) bool { return grows(s.Value.Values) }}
 	names := s.named(won)
 	for y := range rows {
 		for x := range columns {
@@ -358,36 +358,23 @@ func (s *Scan) heatmap() (*chart.Chart, error) {
 				continue
 			}
 			v := s.Value.Values[i]
-			cell := chart.Cell{X: x, Y: y, Value: v, Inside: "none", Tip: fmt.Sprintf("%s %s, %s %s: none: %s", s.X.Name, chart.Number(columns[x]), s.Y.Name, chart.Number(rows[y]), s.Why[i])}
+			at := fmt.Sprintf("%s %s, %s %s: ", s.X.Name, chart.Number(columns[x]), s.Y.Name, chart.Number(rows[y]))
+			cell := chart.Cell{X: x, Y: y, Value: v, Inside: "none", Tip: at + "none: " + s.Why[i]}
 			if !math.IsNaN(v) {
-				low, high = min(low, v), max(high, v)
 				cell.Inside = strings.TrimSpace(letter(names, s.Others[i]) + " " + chart.Number(v))
-				cell.Tip = fmt.Sprintf("%s %s, %s %s: %s %s", s.X.Name, chart.Number(columns[x]), s.Y.Name, chart.Number(rows[y]), chart.Number(v), s.Others[i])
+				cell.Tip = at + chart.Number(v) + " " + s.Others[i]
 			}
-			p.Cells = append(p.Cells, cell)
+			h.add(cell)
 		}
 	}
-	if math.IsInf(low, 1) {
-		p.Cells = nil
-	}
-	if len(p.Cells) == 0 {
+	if !h.some {
 		return nil, errors.New("no point has a number in " + s.Value.Name)
 	}
-	middle := (low + high) / 2
-	if p.LogCells = grows(s.Value.Values); p.LogCells {
-		middle = math.Sqrt(low * high)
-	}
-	for _, v := range []float64{low, middle, high} {
-		c.Keys = append(c.Keys, chart.Key{Paint: chart.HeatPaint(v, low, high, p.LogCells), Form: chart.Box, Text: chart.Number(v)})
-		if low == high {
-			break
-		}
-	}
+	h.draw(c, s.Value.Name, s.X.Name, s.Y.Name)
+	c.Note = s.Note
 	for _, name := range names {
 		c.Keys = append(c.Keys, chart.Key{Paint: chart.Muted, Form: chart.Box, Text: letter(names, name) + ": " + name})
 	}
-	c.Panels, c.Note = []chart.Panel{p}, s.Note
-	c.Description = fmt.Sprintf("%s in %d columns of %s and %d rows of %s, from %s to %s.", s.Value.Name, len(columns), s.X.Name, len(rows), s.Y.Name, chart.Number(low), chart.Number(high))
 	return c, nil
 }
 
@@ -456,17 +443,13 @@ func (s *Scan) frontiers() (*chart.Chart, error) {
 			return fmt.Sprintf("%s, %s %s: %s tokens/s/user, %s %s, TTFT %s", name, d.Deployment.Engine.Name, planOf(d), number.Rate(1/d.TPOT), number.Rate(value(d)), title, number.Time(d.TTFT, 2))
 		}
 		dots := chart.Dots{Paint: chart.Series(i), Form: chart.FormOf(i), Size: 4}
-		var front []chart.XY
 		for k := range p.Frontier {
 			d := &p.Frontier[k]
-			if q := at(d); len(front) == 0 || q.Y > front[len(front)-1].Y {
-				front = append(front, q)
-			}
 			dots.Points = append(dots.Points, chart.Dot{XY: at(d), Tip: tip(d)})
 		}
 		best := &p.Ranked[0]
-		panel.Lines = append(panel.Lines, chart.Line{Paint: dots.Paint, Width: 1.6, Points: staircase(front)})
-		panel.Lines = append(panel.Lines, whiskers(best, at(best), dots.Paint)...)
+		panel.Lines = append(panel.Lines, chart.Line{Paint: dots.Paint, Width: 1.6, Points: staircase(climbing(dots.Points))})
+		panel.Lines = append(panel.Lines, whiskers(at(best), Across[0].band(&best.Record), best.ThroughputBand(), chart.Line{Paint: dots.Paint})...)
 		panel.Dots = append(panel.Dots, chart.Dots{Paint: dots.Paint, Form: chart.Diamond, Size: 6, Points: []chart.Dot{{XY: at(best), Label: name + ": " + planOf(best), Tip: tip(best)}}}, dots)
 		c.Keys = append(c.Keys, chart.Key{Paint: dots.Paint, Form: dots.Form, Text: name})
 		names = append(names, fmt.Sprintf("%s %s", name, number.Rate(value(best))))

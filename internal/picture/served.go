@@ -69,13 +69,7 @@ func Pareto(runs []Served) *chart.Chart {
 func best(dots []chart.Dot) (out []chart.XY) {
 	sorted := slices.Clone(dots)
 	slices.SortStableFunc(sorted, func(a, b chart.Dot) int { return cmp.Or(cmp.Compare(b.X, a.X), cmp.Compare(b.Y, a.Y)) })
-	high := 0.0
-	for _, d := range sorted {
-		if d.Y > high {
-			high = d.Y
-			out = append(out, d.XY)
-		}
-	}
+	out = climbing(sorted)
 	slices.Reverse(out)
 	return out
 }

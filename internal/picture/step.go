@@ -69,12 +69,10 @@ func share(s Step) (*chart.Chart, error) {
 		}
 		k := l.add(partStyle(o.Block, o.Lane.String(), s.experts()))
 		text := fmt.Sprintf("%s · %s", percent(o.Share), duration(o.Share*s.micros()))
-		p.Bars = append(p.Bars, chart.Bar{Band: len(p.Y.Bands), To: 100 * o.Share, Paint: k.paint, Hatch: k.hatch, After: text, Tip: fmt.Sprintf("%s: %s, bound by %s", o.Name, text, cmp.Or(o.BoundBy(), "waiting"))})
-		p.Y.Bands = append(p.Y.Bands, o.Name)
+		p.AddBar(o.Name, chart.Bar{To: 100 * o.Share, Paint: k.paint, Hatch: k.hatch, After: text, Tip: fmt.Sprintf("%s: %s, bound by %s", o.Name, text, cmp.Or(o.BoundBy(), "waiting"))})
 	}
 	if others > 0 {
-		p.Bars = append(p.Bars, chart.Bar{Band: len(p.Y.Bands), To: 100 * rest, Paint: chart.Muted, After: fmt.Sprintf("%s · %s", percent(rest), duration(rest*s.micros()))})
-		p.Y.Bands = append(p.Y.Bands, fmt.Sprintf("%d others", others))
+		p.AddBar(fmt.Sprintf("%d others", others), chart.Bar{To: 100 * rest, Paint: chart.Muted, After: fmt.Sprintf("%s · %s", percent(rest), duration(rest*s.micros()))})
 	}
 	if len(ops) == 0 {
 		return nil, errors.New("no operator takes any time")
@@ -92,19 +90,12 @@ func roofline(s Step) (*chart.Chart, error) {
 	c := s.frame("roofline", "Roofline")
 	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "operations per byte", Log: true}, Y: chart.Axis{Title: "Tflop/s", Log: true}}
 	low, bottom := math.Inf(1), math.Inf(1)
-	var high, top float64
+	high := 0.0
 	for _, o := range ops {
 		at := under(o)
 		low, high, bottom = min(low, at.X), max(high, at.X), min(bottom, at.Y)
 	}
-	var bandwidth float64
-	for _, k := range ceilings {
-		if k.Memory {
-			bandwidth = max(bandwidth, k.Rate)
-		} else {
-			top = max(top, k.Rate)
-		}
-	}
+	top, bandwidth := highest(ceilings)
 	// Show the corner of the highest roof and a little beyond.
 	high = max(high, 4*top/bandwidth)
 	p.X.Low, p.X.High = chart.At(low/2), chart.At(high*2)
@@ -169,6 +160,18 @@ func ceilingsText(ceilings []explain.Ceiling) string {
 	return fmt.Sprintf("Ceilings, in brackets what large products reach: %s Tflop/s; %s TB/s.", strings.Join(rates, ", "), strings.Join(memories, ", "))
 }
 
+// highest are the highest rates of computing and of memory.
+func highest(ceilings []explain.Ceiling) (top, bandwidth float64) {
+	for _, k := range ceilings {
+		if k.Memory {
+			bandwidth = max(bandwidth, k.Rate)
+		} else {
+			top = max(top, k.Rate)
+		}
+	}
+	return top, bandwidth
+}
+
 // RefOf names an operator in all charts of a page.
 func RefOf(operator string) string { return "op " + operator }
 
@@ -179,14 +182,7 @@ func (s *Step) ghosts(low, high, floor float64) (out []chart.Line) {
 		return nil
 	}
 	was, ceilings := s.Was.Why.Roofline()
-	var top, bandwidth float64
-	for _, k := range ceilings {
-		if k.Memory {
-			bandwidth = max(bandwidth, k.Rate)
-		} else {
-			top = max(top, k.Rate)
-		}
-	}
+	top, bandwidth := highest(ceilings)
 	for _, k := range ceilings {
 		if !k.Calibrated {
 			l := roof(k, low, high, floor, top, bandwidth)
@@ -308,16 +304,12 @@ func keyTexts(keys []chart.Key) string {
 func breakdown(s Step) (*chart.Chart, error) {
 	c := s.frame("breakdown", "Where the time goes")
 	sh := &s.result().Shares
-	mlp := mlpStyle
-	if s.experts() {
-		mlp = expertsStyle
-	}
 	unit, size := timeUnit(s.micros())
 	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "time in " + unit, Zero: true}, Y: chart.Axis{Bands: []string{"by part", "by bound"}}}
 	p.X.High = chart.At(s.micros() / size * 1.01)
 	var l legend
 	for band, list := range [][]segment{
-		{{sh.Attention, attentionStyle}, {sh.MLP, mlp}, {sh.Drafts, draftStyle}, {sh.Ends, endsStyle}, {sh.Communication, networkStyle}, {sh.Waiting, waitingStyle}, {sh.Offload, offloadStyle}},
+		parts(sh, s.experts()),
 		{{sh.Compute, computeStyle}, {sh.Memory, memoryStyle}, {sh.Communication, networkStyle}, {sh.Waiting, waitingStyle}, {sh.Offload, offloadStyle}},
 	} {
 		p.Bars = append(p.Bars, stacked(band, list, 1e6/size, s.micros()/size, unit, &l)...)
@@ -332,6 +324,18 @@ func breakdown(s Step) (*chart.Chart, error) {
 type segment struct {
 	value float64
 	style
+}
+
+// parts are those of a step, in seconds.
+func parts(s *estimate.Shares, experts bool) []segment {
+	mlp := mlpStyle
+	if experts {
+		mlp = expertsStyle
+	}
+	return []segment{
+		{s.Attention, attentionStyle}, {s.MLP, mlp}, {s.Drafts, draftStyle}, {s.Ends, endsStyle},
+		{s.Communication, networkStyle}, {s.Waiting, waitingStyle}, {s.Offload, offloadStyle},
+	}
 }
 
 // stacked lays segments one after another in a band, in units of scale, with shares of a whole.
