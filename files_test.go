@@ -40,7 +40,7 @@ func paths(file string) []string {
 
 // ask answers a question, or checks several, with all files behind a door.
 func ask(ctx context.Context, of question.Command, words Question, in *files.Door) (any, error) {
-	s, err := scan.Asked(in, of, words)
+	s, err := scan.FromWords(in, of, words)
 	if s != nil && err == nil {
 		return nil, s.Check()
 	} else if err != nil {

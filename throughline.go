@@ -33,7 +33,7 @@ func WithFiles(contents map[string][]byte) Option {
 }
 
 func (q Question) ask(read func(*question.Query, map[string]string), of question.Command, options []Option) *question.Query {
-	a := question.Asked(files.Machine, of)
+	a := question.EmptyQuery(files.Machine, of)
 	for _, o := range options {
 		o(a)
 	}

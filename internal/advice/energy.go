@@ -64,8 +64,8 @@ func (c *Candidate) joules() float64 {
 	return c.Energy.Output
 }
 
-// sought is what a search finds, with the chance that is asked for.
-func sought(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
+// searchWithChance is what a search finds, with the chance that is asked for.
+func searchWithChance(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 	if o.Chance > 0 {
 		return likely(ctx, l, o)
 	}
@@ -80,11 +80,11 @@ const thrifty = 8
 // which power is paid for.
 func leastEnergy(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 	if o.Objective != Energy || o.Watts > 0 || slices.ContainsFunc(l.Shares, func(s question.Share) bool { return s.Watts > 0 }) {
-		return sought(ctx, l, o)
+		return searchWithChance(ctx, l, o)
 	}
 	wide := o
 	wide.Top = max(o.Top, thrifty)
-	got, err := sought(ctx, l, wide)
+	got, err := searchWithChance(ctx, l, wide)
 	if got == nil {
 		return got, err
 	}

@@ -100,7 +100,7 @@ func ByDifference(rows []measurement.Row, modules []measurement.Row, s *hardware
 func ByName(out *bytes.Buffer, results []Result, set *kernel.Set) {
 	for i := range results {
 		r := &results[i]
-		usual := taken(results, r, set)
+		usual := usualModel(results, r, set)
 		if usual == nil || r.software() == "" || r.software() == usual.software() || !r.named() {
 			continue
 		}
@@ -118,8 +118,9 @@ func ByName(out *bytes.Buffer, results []Result, set *kernel.Set) {
 	}
 }
 
-// taken is the result whose model is taken where no software is asked for, in place of another one.
-func taken(results []Result, of *Result, set *kernel.Set) *Result {
+// usualModel is the result whose model is taken where no software is asked for, in place of another
+// one.
+func usualModel(results []Result, of *Result, set *kernel.Set) *Result {
 	for i := range results {
 		if r := &results[i]; r.slot == of.slot && r.Type == of.Type && set.Model(r.slot, KeyOf(r.row)) == r.model {
 			return r

@@ -109,7 +109,7 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 		})
 	}
 	doubt(results)
-	for _, r := range inTurn(results) {
+	for _, r := range fastestFirst(results) {
 		if r.Doubt == "" || r.Reason != "" {
 			add(set, r.row, r.model, &r.Validation)
 		}
@@ -120,8 +120,8 @@ func Classes(rows []measurement.Row, s *hardware.System, set *kernel.Set) (resul
 	return results, uncovered
 }
 
-// inTurn puts faster kernels of a key first where the slot wants the best one.
-func inTurn(results []Result) []*Result {
+// fastestFirst puts faster kernels of a key first where the slot wants the best one.
+func fastestFirst(results []Result) []*Result {
 	var out []*Result
 	for i := range results {
 		out = append(out, &results[i])

@@ -112,7 +112,7 @@ func TestInTurn(t *testing.T) {
 	}
 	r := tab.Rows
 	got := ""
-	for _, x := range inTurn([]Result{result("slow", kernel.Gemm, r[0], r[1]), result("quick", kernel.Gemm, r[2]), result("wide", kernel.Gemm, r[3])}) {
+	for _, x := range fastestFirst([]Result{result("slow", kernel.Gemm, r[0], r[1]), result("quick", kernel.Gemm, r[2]), result("wide", kernel.Gemm, r[3])}) {
 		got += x.Class + " "
 	}
 	if got != "quick slow wide " {
@@ -127,7 +127,7 @@ func TestInTurn(t *testing.T) {
 		t.Errorf("%v, key %q", err, KeyOf(&scaled.Rows[0]))
 	}
 	blocks := table(t, "x,1,x,moe,a,bfloat16,48,4096,1536,8,128,2,1,balanced,2", "x,1,x,moe,b,bfloat16,48,4096,1536,8,128,2,1,balanced,1")
-	if out := inTurn([]Result{result("a", kernel.Experts, blocks[0]), result("b", kernel.Experts, blocks[1])}); out[0].Class != "a" {
+	if out := fastestFirst([]Result{result("a", kernel.Experts, blocks[0]), result("b", kernel.Experts, blocks[1])}); out[0].Class != "a" {
 		t.Error("blocks change places")
 	}
 }

@@ -275,7 +275,7 @@ func (o *benchOptions) show(s Streams, r *bench.Report, details *bench.Details) 
 	if err != nil || r.Interrupted {
 		return err
 	}
-	return held(&r.Seen)
+	return limitsError(&r.Seen)
 }
 
 // checkTable finds what prevents appending to the table of runs, before there is a run.

@@ -181,12 +181,12 @@ func parseSize(text string) (width, height float64, err error) {
 	return width, height, nil
 }
 
-// drawnFiles returns the charts of a value, and errors for those it does not have.
-func drawnFiles[T any](s *sheet, kinds []picture.Kind[T], of T) (out []report.File, errs []error) {
+// drawCharts returns the charts of a value, and errors for those it does not have.
+func drawCharts[T any](s *sheet, kinds []picture.Kind[T], of T) (out []report.File, errs []error) {
 	for _, d := range s.drawings {
 		k, ok := picture.Find(kinds, d.kind)
 		if !ok {
-			errs = append(errs, fmt.Errorf("%s is for %s", d.kind, elsewhere(d.kind)))
+			errs = append(errs, fmt.Errorf("%s is for %s", d.kind, whereDrawn(d.kind)))
 			continue
 		}
 		c, err := k.Draw(of)
@@ -211,8 +211,8 @@ func (s *sheet) warning(c *chart.Chart, file string) string {
 	return fmt.Sprintf("%s: no font on this machine has %s, shown as boxes; install one, such as Noto Sans CJK, or write an .svg", file, boxes)
 }
 
-// elsewhere says which answers a kind of chart is for.
-func elsewhere(kind string) string {
+// whereDrawn says which answers a kind of chart is for.
+func whereDrawn(kind string) string {
 	if _, ok := picture.Find(curveKinds, kind); ok {
 		return "several questions: give a setting several values"
 	}
@@ -235,19 +235,19 @@ func (c *charts) page(make func() *page.Page) []report.File {
 	return []report.File{{Name: c.html.name, Write: make().Write}}
 }
 
-// drawn returns all charts of a value, or an error.
-func drawn[T any](s *sheet, kinds []picture.Kind[T], of T) ([]report.File, error) {
-	list, errs := drawnFiles(s, kinds, of)
+// allCharts returns all charts of a value, or an error.
+func allCharts[T any](s *sheet, kinds []picture.Kind[T], of T) ([]report.File, error) {
+	list, errs := drawCharts(s, kinds, of)
 	for i := range errs {
 		errs[i] = ofFlag("chart", errs[i])
 	}
 	return list, document.Join(errs...)
 }
 
-// drawSome writes the charts that have data and warns about the others, since other results are
+// writeCharts writes the charts that have data and warns about the others, since other results are
 // already written.
-func drawSome[T any](ctx context.Context, to Streams, s *sheet, kinds []picture.Kind[T], of T) error {
-	list, errs := drawnFiles(s, kinds, of)
+func writeCharts[T any](ctx context.Context, to Streams, s *sheet, kinds []picture.Kind[T], of T) error {
+	list, errs := drawCharts(s, kinds, of)
 	for _, err := range errs {
 		fmt.Fprintln(to.Err, "warning: no chart:", err)
 	}

@@ -65,7 +65,7 @@ const patience = 50 * time.Millisecond
 
 // Run executes the program and returns its exit code.
 func Run(ctx context.Context, args []string, given Streams) int {
-	s, out, messages := guarded(given)
+	s, out, messages := guardStreams(given)
 	var lingering atomic.Int64
 	s.linger = func(d time.Duration) { lingering.Store(int64(d)) }
 	root := newRoot(s)
@@ -130,7 +130,7 @@ func finish(ctx context.Context, s Streams, cmd *cobra.Command, err error) int {
 		printInterrupted(s.Err)
 		return exitCode(ctx)
 	case errors.As(err, &problems):
-		fmt.Fprintln(s.Err, &document.Error{Problems: dashed(cmd, problems.Problems)})
+		fmt.Fprintln(s.Err, &document.Error{Problems: asFlags(cmd, problems.Problems)})
 		n := len(problems.Problems)
 		if n == 1 {
 			fmt.Fprintln(s.Err, "throughline: 1 problem; nothing was written")

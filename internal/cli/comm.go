@@ -59,7 +59,7 @@ the system nor the size was measured.`,
 }
 
 func comm(cmd *cobra.Command, s Streams, o *commOptions) error {
-	asked, err := scan.Asked(files.Machine, question.Comm, o.flags.words())
+	asked, err := scan.FromWords(files.Machine, question.Comm, o.flags.words())
 	if err := document.Join(emptyOutputs(cmd.Flags()), err, o.out.check(), checkTableForm(&o.out)); err != nil {
 		return question.Once(err)
 	}

@@ -79,11 +79,11 @@ Kernels without an operator are named: the prediction leaves them out.`,
 // kernelText is a comparison for people: sentences, ms of a step by class, shares.
 func kernelText(v table.View, a *point.Answer, c *gap.Profiled, tpot float64) string {
 	out := sentence.Text(v, sentence.Kernels(c.Step, tpot)) + "\n" + v.Wrap(report.PointTitle(a)) + "\n"
-	return out + report.KernelSteps(v, c.Step) + report.Classes(v, a.Phases[len(a.Phases)-1].StepTitle(), c.Classes) + v.Wrap(leftWords(c.LeftOut))
+	return out + report.KernelSteps(v, c.Step) + report.Classes(v, a.Phases[len(a.Phases)-1].StepTitle(), c.Classes) + v.Wrap(leftOutText(c.LeftOut))
 }
 
-// leftWords names some places of the summary that were left out, if any.
-func leftWords(left []profile.LeftOut) string {
+// leftOutText names some places of the summary that were left out, if any.
+func leftOutText(left []profile.LeftOut) string {
 	if len(left) == 0 {
 		return ""
 	}

@@ -41,7 +41,7 @@ func (c *curve) several(cmd *cobra.Command, s Streams) (bool, error) {
 	if err := sweep.Around(cmd.Context(), files.Machine, c.flags.of, words); err != nil {
 		return true, answerError(s, err)
 	}
-	asked, err := scan.Asked(files.Machine, c.flags.of, words)
+	asked, err := scan.FromWords(files.Machine, c.flags.of, words)
 	if asked == nil && err == nil {
 		return false, nil
 	}
@@ -80,7 +80,7 @@ func (c *curve) answer(ctx context.Context, s Streams, asked *scan.Scan, sheet *
 
 // show writes what follows from all points.
 func (c *curve) show(ctx context.Context, s Streams, r *report.Scan, sheet *sheet) error {
-	files, err := drawn(sheet, picture.ScanKinds, picture.OfScan(r))
+	files, err := allCharts(sheet, picture.ScanKinds, picture.OfScan(r))
 	if err != nil {
 		return err
 	}

@@ -167,7 +167,7 @@ func estimatePoints(cmd *cobra.Command, s Streams, o estimateOptions) error {
 	case err != nil:
 		return err
 	}
-	fmt.Fprintln(s.Err, tallied(tally))
+	fmt.Fprintln(s.Err, tallyText(tally))
 	if tally.Rows > 0 && tally.Bad == tally.Rows {
 		return exitError{exitNoPlan}
 	}
@@ -189,7 +189,7 @@ func streamTo(ctx context.Context, s Streams, output string, in io.Reader, q *qu
 	return tally, err
 }
 
-func tallied(t point.Tally) string {
+func tallyText(t point.Tally) string {
 	text := fmt.Sprintf("%d rows", t.Rows)
 	if t.Rows == 1 {
 		text = "1 row"

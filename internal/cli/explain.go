@@ -110,7 +110,7 @@ func (o *explainOptions) write(ctx context.Context, s Streams, x *explain.Explai
 	files := append(o.files.of(x.Answer), o.charts.page(func() *page.Page { return page.Explained(x) })...)
 	for i, why := range slices.Backward(x.Why) {
 		if why != nil {
-			charts, err := drawn(o.sheet, picture.StepKinds, picture.Step{Answer: x.Answer, Phase: i, Why: why, Parts: x.Parts})
+			charts, err := allCharts(o.sheet, picture.StepKinds, picture.Step{Answer: x.Answer, Phase: i, Why: why, Parts: x.Parts})
 			if err != nil {
 				return err
 			}

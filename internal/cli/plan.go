@@ -138,7 +138,7 @@ func (o *planOptions) finish(ctx context.Context, s Streams, p *advice.Plans, l 
 	files, err := planFile(ctx, o.out.name, p)
 	if err == nil && len(p.Ranked) > 0 { // otherwise there are reasons in place of charts
 		var charts []report.File
-		charts, err = drawn(o.sheet, picture.PlanKinds, p)
+		charts, err = allCharts(o.sheet, picture.PlanKinds, p)
 		files = slices.Concat(files, charts, o.charts.page(func() *page.Page { return page.Planned(p) }))
 	}
 	if err != nil {

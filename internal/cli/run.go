@@ -104,7 +104,7 @@ system, and how many there are.
 		"op-details": &o.ops, "xlsx": &o.xlsx, "html": &o.charts.html, "x": &o.x, "y": &o.y, "by": &o.by}))
 	addWatch(cmd, "run", s, func() []string {
 		q, _ := o.flags.read() // its problems are reported by the answer
-		return watchable(append(jobfile.Files(files.Machine, q.Config), q.Measured))
+		return withoutEmpty(append(jobfile.Files(files.Machine, q.Config), q.Measured))
 	})
 	return cmd
 }
@@ -154,7 +154,7 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 		// Each job is written when done: later ones cannot undo it.
 		err := o.section(ctx, s, job, options, show)
 		if err == nil {
-			err = drawSome(ctx, s, o.sheets[i], picture.RunKinds, o.pictures[i])
+			err = writeCharts(ctx, s, o.sheets[i], picture.RunKinds, o.pictures[i])
 		}
 		if err != nil {
 			return err

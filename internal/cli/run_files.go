@@ -99,7 +99,7 @@ func (o *runOptions) section(ctx context.Context, s Streams, job *jobfile.Job, o
 		}
 		if o.resume {
 			done, sweeping = sweep.Resume(ctx, job, options, o.asked, o.partFolder(job), each)
-			sweeping = stored(sweeping)
+			sweeping = asSystemError(sweeping)
 		} else {
 			sweeping = sweep.Run(ctx, job, options, each)
 		}

@@ -72,7 +72,7 @@ func runScenario(s Streams, o *scenarioOptions, name string) error {
 func scenarioText(v table.View, q *scenario.Question, t, beside table.Any) string {
 	out := t.Render(v) + "\n"
 	if !v.Markdown {
-		out = v.Wrap(headOf(q)) + out
+		out = v.Wrap(requestsLine(q)) + out
 	}
 	if beside.Len() > 0 {
 		out += "\n" + beside.Render(v) + "\n"
@@ -83,8 +83,8 @@ func scenarioText(v table.View, q *scenario.Question, t, beside table.Any) strin
 	return out
 }
 
-func headOf(q *scenario.Question) string {
-	return fmt.Sprintf("%s, %d requests of %d + %d tokens: %d tokens in, %d out; %s\n", q.Model.Name, q.Requests, q.Input, q.Output, q.Requests*q.Input, q.Requests*q.Output, runnerOf(q))
+func requestsLine(q *scenario.Question) string {
+	return fmt.Sprintf("%s, %d requests of %d + %d tokens: %d tokens in, %d out; %s\n", q.Model.Name, q.Requests, q.Input, q.Output, q.Requests*q.Input, q.Requests*q.Output, frameworkTitle(q))
 }
 
 func readMeasured(q *scenario.Question, rows []scenario.Row, name string) ([]scenario.Compared, error) {
@@ -96,7 +96,7 @@ func readMeasured(q *scenario.Question, rows []scenario.Row, name string) ([]sce
 	return scenario.Compare(q, rows, f)
 }
 
-func runnerOf(q *scenario.Question) string {
+func frameworkTitle(q *scenario.Question) string {
 	if q.Framework == nil {
 		return "fused kernels, no time of a host"
 	}

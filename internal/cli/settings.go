@@ -136,8 +136,8 @@ func withFlags(cmd *cobra.Command, message string) string {
 	})
 }
 
-// dashed shows the problems of settings as problems of flags.
-func dashed(cmd *cobra.Command, problems []document.Problem) []document.Problem {
+// asFlags shows the problems of settings as problems of flags.
+func asFlags(cmd *cobra.Command, problems []document.Problem) []document.Problem {
 	out := slices.Clone(problems)
 	for i := range out {
 		if p := &out[i]; p.File == "" && p.Path != "" && cmd.Flags().Lookup(p.Path) != nil {

@@ -69,19 +69,19 @@ its clients.
 				if err != nil {
 					return err
 				}
-				return cmp.Or(write(s.data, string(text)), held(result.Seen()))
+				return cmp.Or(write(s.data, string(text)), limitsError(result.Seen()))
 			}
 			v := viewOptions{}.of(s)
-			return cmp.Or(write(s.Out, said(loaded(sim.Simulation, result), v)+result.Block()+v.Wrap(strings.Join(result.Notes(), "\n")+"\n")+sparks(result, s.Bars, s.Width)), held(result.Seen()))
+			return cmp.Or(write(s.Out, simulationHead(sentenceInput(sim.Simulation, result), v)+result.Block()+v.Wrap(strings.Join(result.Notes(), "\n")+"\n")+sparks(result, s.Bars, s.Width)), limitsError(result.Seen()))
 		},
 	}
 	o.add(cmd)
 	return cmd
 }
 
-// said is what stands above the figures of a run: sentences, the deployment, and whose prices they
-// rest on.
-func said(l *sentence.Loaded, v table.View) string {
+// simulationHead is what stands above the figures of a run: sentences, the deployment, and whose
+// prices they rest on.
+func simulationHead(l *sentence.Loaded, v table.View) string {
 	text := sentence.Text(v, sentence.Load(l)) + "\n" + v.Wrap(report.DeploymentTitle(l.Deployment, false)) + "\n"
 	if _, listed := l.Cost(); len(listed) > 0 {
 		text += v.Wrap("price: "+strings.Join(listed, "; ")) + "\n"
@@ -89,13 +89,13 @@ func said(l *sentence.Loaded, v table.View) string {
 	return text
 }
 
-// loaded is a run as sentences need it.
-func loaded(sim *point.Simulation, r *simulate.Result) *sentence.Loaded {
+// sentenceInput is a run as sentences need it.
+func sentenceInput(sim *point.Simulation, r *simulate.Result) *sentence.Loaded {
 	return &sentence.Loaded{Deployment: &sim.Deployment, Trusted: sim.Trusted, Seen: r.Seen(), Run: r}
 }
 
-// held sets the exit code where limits were asked for and do not hold.
-func held(seen *simulate.Seen) error {
+// limitsError sets the exit code where limits were asked for and do not hold.
+func limitsError(seen *simulate.Seen) error {
 	if seen.Limited() && !seen.Holds() {
 		return exitError{exitLimits}
 	}
@@ -130,8 +130,8 @@ func (o *simulateOptions) run(ctx context.Context, s Streams, sim *point.Simulat
 		return nil, err
 	}
 	showRemarks(s, sim.After(got))
-	if err := writeFiles(ctx, s, o.charts.page(func() *page.Page { return page.Simulated(loaded(sim, got)) })...); err != nil {
+	if err := writeFiles(ctx, s, o.charts.page(func() *page.Page { return page.Simulated(sentenceInput(sim, got)) })...); err != nil {
 		return nil, err
 	}
-	return got, drawSome(ctx, s, o.sheet, picture.LoadKinds, picture.Load{Title: report.DeploymentTitle(&sim.Deployment, false), Result: got})
+	return got, writeCharts(ctx, s, o.sheet, picture.LoadKinds, picture.Load{Title: report.DeploymentTitle(&sim.Deployment, false), Result: got})
 }

@@ -39,9 +39,9 @@ type Streams struct {
 	linger func(time.Duration)
 }
 
-// guarded returns streams for commands: no output is lost unnoticed, and no control character
+// guardStreams returns streams for commands: no output is lost unnoticed, and no control character
 // reaches a terminal.
-func guarded(s Streams) (Streams, *sink, *sink) {
+func guardStreams(s Streams) (Streams, *sink, *sink) {
 	out, err := &sink{w: s.Out}, &sink{w: s.Err}
 	g := Streams{In: s.In, Out: &cleaner{w: out}, data: out, watched: s.Err, Width: s.Width, Bars: s.Bars}
 	if g.Width == 0 {
@@ -51,15 +51,15 @@ func guarded(s Streams) (Streams, *sink, *sink) {
 	if g.terminal = isTerminal(s.Out); g.terminal {
 		g.data = g.Out
 		g.Bars = barsOf(os.Getenv)
-		if g.painted = paints(os.Getenv); g.painted {
+		if g.painted = showsColours(os.Getenv); g.painted {
 			g.Out = &cleaner{w: painter{out}}
 		}
 	}
 	return g, out, err
 }
 
-// paints reports whether a terminal may be sent colours: https://no-color.org.
-func paints(env func(string) string) bool {
+// showsColours reports whether a terminal may be sent colours: https://no-color.org.
+func showsColours(env func(string) string) bool {
 	return env("NO_COLOR") == "" && env("TERM") != "" && env("TERM") != "dumb"
 }
 
@@ -194,7 +194,7 @@ func (c *cleaner) Write(p []byte) (int, error) {
 		case r == utf8.RuneError && n == 1 && !utf8.FullRune(text):
 			c.rest = append([]byte(nil), text...)
 			n = len(text)
-		case r == utf8.RuneError || steers(r):
+		case r == utf8.RuneError || isControl(r):
 			clean = utf8.AppendRune(clean, utf8.RuneError)
 		default:
 			clean = append(clean, text[:n]...)
@@ -207,6 +207,6 @@ func (c *cleaner) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func steers(r rune) bool {
+func isControl(r rune) bool {
 	return r != '\n' && r != '\t' && unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }

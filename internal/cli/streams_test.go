@@ -37,7 +37,7 @@ func TestCleaner(t *testing.T) {
 // behind a gap.
 func TestLostOutput(t *testing.T) {
 	var out bytes.Buffer
-	s, sink, _ := guarded(Streams{Out: &limitedWriter{w: &out, left: 5}, Err: &out})
+	s, sink, _ := guardStreams(Streams{Out: &limitedWriter{w: &out, left: 5}, Err: &out})
 	s.Out.Write([]byte("12345"))
 	s.Out.Write([]byte("6"))
 	s.data.Write([]byte("7"))
@@ -119,7 +119,7 @@ func TestInterruptedWhileNoOneReads(t *testing.T) {
 // obeyed.
 func TestPainted(t *testing.T) {
 	for env, want := range map[string]bool{"TERM=xterm": true, "TERM=dumb": false, "": false, "TERM=xterm NO_COLOR=1": false} {
-		if got := paints(func(name string) string {
+		if got := showsColours(func(name string) string {
 			for pair := range strings.FieldsSeq(env) {
 				if key, value, _ := strings.Cut(pair, "="); key == name {
 					return value

@@ -102,11 +102,11 @@ func sweepRun(cmd *cobra.Command, s Streams, flags *settings, file, at string) e
 	}
 	work, err := sweep.NewWork(ctx, request, at, q.PartSeconds)
 	if err != nil {
-		return stored(err)
+		return asSystemError(err)
 	}
 	guarded, err := store.IsGuarded(ctx, work.In)
 	if err != nil {
-		return stored(err)
+		return asSystemError(err)
 	}
 	if !guarded {
 		fmt.Fprintf(s.Err, "note: %s replaces files of the same name: let one process begin the scan before others join it; parts that two of them answer are written twice, with the same content\n", work.In)
@@ -128,7 +128,7 @@ func sweepRun(cmd *cobra.Command, s Streams, flags *settings, file, at string) e
 	})
 	bar.finish()
 	if err != nil {
-		return stored(err)
+		return asSystemError(err)
 	}
 	fmt.Fprintf(s.Err, "%d points in %d parts are in %s; %.1f s\n", work.Manifest.Points, work.Manifest.Parts(), work.In, time.Since(start).Seconds())
 	if vain > 0 {
@@ -137,8 +137,8 @@ func sweepRun(cmd *cobra.Command, s Streams, flags *settings, file, at string) e
 	return nil
 }
 
-// stored makes a failure of the machine one.
-func stored(err error) error {
+// asSystemError makes a failure of the machine one.
+func asSystemError(err error) error {
 	var path *os.PathError
 	var link *os.LinkError
 	if errors.As(err, &path) || errors.As(err, &link) {
@@ -172,7 +172,7 @@ func newSweepStatus(s Streams) *cobra.Command {
 			}
 			status, err := work.Status(cmd.Context())
 			if err != nil {
-				return stored(err)
+				return asSystemError(err)
 			}
 			text := fmt.Sprintf("%d of %d parts are there, of %d points\n", status.Done, status.Parts, status.Points)
 			if n := len(status.Missing); n > 0 {

@@ -281,7 +281,7 @@ func (v *validation) report(ctx context.Context, s Streams, r *validate.Report) 
 	if err := writeFiles(ctx, s, report.File{Name: v.out.name, Write: r.WriteCSV}); err != nil {
 		return err
 	}
-	if err := drawSome(ctx, s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: filepath.Base(v.table), Unit: v.unit, Report: r}); err != nil {
+	if err := writeCharts(ctx, s, v.sheet, picture.MeasuredKinds, picture.Measured{Name: filepath.Base(v.table), Unit: v.unit, Report: r}); err != nil {
 		return err
 	}
 	text := v.render(s, r.SummaryTable(), r.GainTable(), r.CoverageTable()) + v.wrap(s, reasons(r))

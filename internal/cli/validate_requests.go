@@ -48,7 +48,7 @@ writes run,metric,measured,predicted,error_percent (--out).`,
 			if err := writeRequests(cmd.Context(), s, r, show.out.name, steps.name); err != nil {
 				return err
 			}
-			if err := write(s.Out, show.wrap(s, replayed(r, q.StepSource))+show.render(s, r.SpreadTable())); err != nil {
+			if err := write(s.Out, show.wrap(s, replayText(r, q.StepSource))+show.render(s, r.SpreadTable())); err != nil {
 				return err
 			}
 			if len(r.Metrics) == 0 {
@@ -83,8 +83,8 @@ func writeRequests(ctx context.Context, s Streams, r *validate.RequestsReport, f
 	return nil
 }
 
-// replayed tells how many steps are those that were recorded.
-func replayed(r *validate.RequestsReport, steps string) string {
+// replayText tells how many steps are those that were recorded.
+func replayText(r *validate.RequestsReport, steps string) string {
 	switch {
 	case steps != "recorded":
 		return ""

@@ -22,12 +22,12 @@ func addWatch(cmd *cobra.Command, path string, s Streams, inputs func() []string
 		if !*on {
 			return once(cmd, args)
 		}
-		return watching(cmd.Context(), s, inputs, func() error { return once(cmd, args) }, func(err error) int { return finish(cmd.Context(), s, cmd, err) })
+		return answerOnChange(cmd.Context(), s, inputs, func() error { return once(cmd, args) }, func(err error) int { return finish(cmd.Context(), s, cmd, err) })
 	}
 }
 
-// watching answers now and after every change; an error ends only that answer.
-func watching(ctx context.Context, s Streams, inputs func() []string, answer func() error, show func(error) int) error {
+// answerOnChange answers now and after every change; an error ends only that answer.
+func answerOnChange(ctx context.Context, s Streams, inputs func() []string, answer func() error, show func(error) int) error {
 	var files []string
 	first := true
 	for {
@@ -65,10 +65,10 @@ func watching(ctx context.Context, s Streams, inputs func() []string, answer fun
 
 // watched lists the files of the question.
 func (s *settings) watched() []string {
-	return watchable(s.fixed().Watched()) // their problems are reported by the answer
+	return withoutEmpty(s.fixed().Watched()) // their problems are reported by the answer
 }
 
-// watchable drops empty names.
-func watchable(names []string) []string {
+// withoutEmpty drops empty names.
+func withoutEmpty(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }

@@ -23,13 +23,13 @@ func Trace(w *trace.Writer, a *point.Answer) {
 		for k := range r.Spans {
 			end = max(end, r.Spans[k].End)
 		}
-		holds(w, r, first, pid, start, start+end)
+		traceMemory(w, r, first, pid, start, start+end)
 		start += end
 	}
 }
 
-// holds writes what the memory of a GPU holds during a step, for the processes of its stages.
-func holds(w *trace.Writer, r *point.Result, first, next int, start, end float64) {
+// traceMemory writes what the memory of a GPU holds during a step, for the processes of its stages.
+func traceMemory(w *trace.Writer, r *point.Result, first, next int, start, end float64) {
 	m := &r.Estimate.Memory
 	weights := m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock]
 	for pid := first; pid < next; pid++ {

@@ -12,15 +12,15 @@ import (
 	"throughline/number"
 )
 
-// Asked is a measurement beside its prediction.
-type Asked struct {
+// Result is a measurement beside its prediction.
+type Result struct {
 	*Explanation // nil: no client can be served, which the remarks say
 	Answer       *point.Answer
 	Measured     *Measured
 	Remarks      []question.Remark
 }
 
-func Ask(ctx context.Context, q *question.Query) (*Asked, error) {
+func Ask(ctx context.Context, q *question.Query) (*Result, error) {
 	m, err := Read(q.In, q.Seen)
 	errs := []error{q.Wrong, question.OfSetting("measured", err)}
 	if !q.Clients() {
@@ -35,9 +35,9 @@ func Ask(ctx context.Context, q *question.Query) (*Asked, error) {
 		errs = append(errs, err)
 	}
 	if err := document.Join(errs...); err != nil {
-		return &Asked{}, question.Once(err)
+		return &Result{}, question.Once(err)
 	}
-	out := &Asked{Measured: m}
+	out := &Result{Measured: m}
 	if out.Answer, out.Remarks, err = m.Answer(q, run); err != nil || out.Answer.Seen == nil {
 		return out, err
 	}

@@ -124,7 +124,7 @@ func survivors(find func() []stray, show func(string) string, grace time.Duratio
 		}
 		late := time.Now().After(end)
 		if late && signal == "SIGKILL" {
-			notes = append(notes, fmt.Sprintf("processes that cannot be ended: %s", list(left, show)))
+			notes = append(notes, fmt.Sprintf("processes that cannot be ended: %s", strayList(left, show)))
 			break
 		}
 		if late {
@@ -152,7 +152,7 @@ type stray struct {
 	name string // its command line
 }
 
-func list(all []stray, show func(string) string) string {
+func strayList(all []stray, show func(string) string) string {
 	var out []string
 	for _, s := range all {
 		out = append(out, fmt.Sprintf("%s (%d)", brief(show(s.name)), s.pid))

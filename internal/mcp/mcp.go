@@ -214,7 +214,7 @@ func (t *tool) one(words map[string]string, in *files.Door) error {
 	if t.of&scan.Commands == 0 {
 		return nil
 	}
-	several, err := scan.Asked(in, t.of, words)
+	several, err := scan.FromWords(in, t.of, words)
 	if err == nil && several != nil {
 		return errors.New("this asks several questions at once; ask them one by one")
 	}

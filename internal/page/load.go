@@ -62,7 +62,7 @@ func Scanned(r *report.Scan) *Page {
 		frontier.candidates("f", all.Frontier)
 		p.Sections = append(p.Sections, Section{Title: "One ranking of all systems", Notes: all.Notes, Tables: []Table{ranked.table("Ranked deployments")}},
 			Section{Title: "One frontier", Text: []string{fromFastest}, Tables: []Table{frontier.table("The frontier")}})
-		p.Sections = append(p.Sections, launched(all)...)
+		p.Sections = append(p.Sections, launchSections(all)...)
 	}
 	return p
 }

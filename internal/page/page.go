@@ -202,7 +202,7 @@ func (w *writer) table(t *Table, section string) {
 		w.printf("<caption>%s</caption>", html.EscapeString(t.Title))
 	}
 	w.printf("<thead><tr>")
-	looks, shown := make([]string, len(heads)), atOnce(heads, t.First)
+	looks, shown := make([]string, len(heads)), shownColumns(heads, t.First)
 	for i, h := range heads {
 		look := map[bool]string{true: "n"}[h.Right]
 		if !shown[i] {
@@ -220,7 +220,7 @@ func (w *writer) table(t *Table, section string) {
 		if n++; n <= printed {
 			w.printf("<tr>")
 			for i, c := range cells {
-				w.printf("<td%s%s>%s</td>", looks[i], sorted(c.Value), html.EscapeString(c.Text))
+				w.printf("<td%s%s>%s</td>", looks[i], sortAttribute(c.Value), html.EscapeString(c.Text))
 			}
 			w.printf("</tr>\n")
 		}
@@ -238,8 +238,8 @@ func (w *writer) table(t *Table, section string) {
 	}
 }
 
-// atOnce says which columns are shown at once: the first of the lowest ranks; 0: all.
-func atOnce(heads []table.Heading, most int) []bool {
+// shownColumns says which columns are shown at once: the first of the lowest ranks; 0: all.
+func shownColumns(heads []table.Heading, most int) []bool {
 	out, order := make([]bool, len(heads)), make([]int, len(heads))
 	for i := range order {
 		order[i] = i
@@ -298,8 +298,8 @@ func sortable(v any) (float64, bool) {
 	return f, ok && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// sorted returns the attribute of a cell that is sorted by a number.
-func sorted(v any) string {
+// sortAttribute returns the attribute of a cell that is sorted by a number.
+func sortAttribute(v any) string {
 	if f, ok := sortable(v); ok {
 		return fmt.Sprintf(` data-v="%s"`, strconv.FormatFloat(f, 'g', -1, 64))
 	}

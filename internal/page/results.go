@@ -33,7 +33,7 @@ func Explained(e *explain.Explained) *Page {
 	a, why := e.Answer, e.Why
 	r, parts := a.Record, e.Parts
 	p := &Page{Title: "Why it takes its time", Subtitle: report.PointTitle(a), Answer: sentence.Explained(e)}
-	p.Sections = append(p.Sections, seen(a, parts))
+	p.Sections = append(p.Sections, clientSection(a, parts))
 	for i, x := range why {
 		if x == nil {
 			continue
@@ -50,8 +50,8 @@ func Explained(e *explain.Explained) *Page {
 	return p
 }
 
-// seen is what clients see, in parts that add up to it.
-func seen(a *point.Answer, parts *explain.Parts) Section {
+// clientSection is what clients see, in parts that add up to it.
+func clientSection(a *point.Answer, parts *explain.Parts) Section {
 	return Section{Title: "What clients see", Charts: drawn(picture.StepKinds[:1], picture.Step{Answer: a, Parts: parts}), Tables: []Table{summary(a.Record)}}
 }
 
@@ -61,7 +61,7 @@ func Estimated(a *point.Answer) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Page{Title: "What it gives", Subtitle: report.PointTitle(a), Answer: sentence.Point(a), Sections: []Section{seen(a, parts)}}
+	p := &Page{Title: "What it gives", Subtitle: report.PointTitle(a), Answer: sentence.Point(a), Sections: []Section{clientSection(a, parts)}}
 	p.Sections = append(p.Sections, Section{Title: "The steps", Tables: []Table{{Title: "Each step by itself", Any: report.Steps(a)}}},
 		assumptions(a.Deployment.Assume), Section{Title: "All fields", Folded: []Section{{Title: "show them", Tables: []Table{facts(a.Record)}}}})
 	return p, nil
@@ -321,13 +321,13 @@ func Planned(p *advice.Plans) *Page {
 	frontier.candidates("f", got.Frontier)
 	best := Section{Title: "The deployments one by one"}
 	for _, n := range slices.Concat(ranked.rows, frontier.rows) {
-		best.Folded = append(best.Folded, single(n.name, n.Record))
+		best.Folded = append(best.Folded, recordSection(n.name, n.Record))
 	}
 	out.Sections = append(out.Sections, Section{Title: "Ranked", Text: got.Reasons, Charts: drawn(picture.PlanKinds, p), Tables: []Table{ranked.table("Ranked deployments")}})
 	if len(got.Frontier) > 0 {
 		out.Sections = append(out.Sections, Section{Title: "The frontier", Text: []string{fromFastest}, Tables: []Table{frontier.table("The frontier")}})
 	}
-	out.Sections = append(out.Sections, launched(got)...)
+	out.Sections = append(out.Sections, launchSections(got)...)
 	out.Sections = append(out.Sections, best, assumptions(l.Assumptions))
 	return out
 }
@@ -341,8 +341,8 @@ func (c *comparison) candidates(letter string, list []advice.Candidate) {
 	}
 }
 
-// single is one record with all its fields.
-func single(name string, r *result.Record) Section {
+// recordSection is one record with all its fields.
+func recordSection(name string, r *result.Record) Section {
 	one := Section{Title: name + ": " + describe(r), Text: r.Reasons, Tables: []Table{facts(r)}}
 	if c, err := picture.Shares(r); err == nil {
 		one.Charts, one.Small = []*chart.Chart{c}, true
@@ -350,8 +350,8 @@ func single(name string, r *result.Record) Section {
 	return one
 }
 
-// launched is how the first deployment is started; none where nothing launches it.
-func launched(a *advice.Advice) []Section {
+// launchSections is how the first deployment is started; none where nothing launches it.
+func launchSections(a *advice.Advice) []Section {
 	if len(a.Ranked) == 0 || a.Ranked[0].Engine() == nil {
 		return nil
 	}
@@ -420,7 +420,7 @@ func (p *Runs) Add(r *result.Record) {
 	if len(part.single) == mostSingle {
 		return
 	}
-	part.single = append(part.single, single(name, r))
+	part.single = append(part.single, recordSection(name, r))
 }
 
 func (p *Runs) Page() *Page {

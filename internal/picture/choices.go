@@ -86,11 +86,11 @@ type Marked struct {
 type Beside struct {
 	Name                string
 	Place               int
-	Measured, Predicted Seen
+	Measured, Predicted ClientFigures
 }
 
-// Seen is what clients of a run see.
-type Seen struct{ TTFT, TPOT, Latency, PerGPU float64 }
+// ClientFigures is what clients of a run see.
+type ClientFigures struct{ TTFT, TPOT, Latency, PerGPU float64 }
 
 // Choices are plans in one drawing: the frontier of each as steps, all that was weighed as faint
 // dots, and some deployments with their bands.
@@ -113,7 +113,7 @@ func choicePaint(place int) chart.Paint {
 var choiceForms = [...]chart.Form{chart.Round, chart.Diamond, chart.Triangle, chart.Square}
 
 func (c *Choices) Draw() (*chart.Chart, error) {
-	p := chart.Panel{Weight: 1, X: chart.Axis{Title: arrow(c.Across), Log: true}, Y: chart.Axis{Title: c.Up.Title, Zero: true}}
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: axisWithArrow(c.Across), Log: true}, Y: chart.Axis{Title: c.Up.Title, Zero: true}}
 	tells := ""
 	for i := range c.Plans {
 		one := &c.Plans[i]
@@ -160,7 +160,7 @@ func (c *Choices) beside(p *chart.Panel) (tells string) {
 	if c.Up.Name != "gpu" {
 		return "" // of the rest nothing was measured
 	}
-	at := func(s *Seen) chart.XY {
+	at := func(s *ClientFigures) chart.XY {
 		r := &result.Record{}
 		r.TTFT, r.TPOT, r.Latency = s.TTFT, s.TPOT, s.Latency
 		return chart.XY{X: c.Across.of(r, s.PerGPU), Y: s.PerGPU}
@@ -182,8 +182,8 @@ func (c *Choices) beside(p *chart.Panel) (tells string) {
 	return tells
 }
 
-// arrow is the title of an axis with the way to the better.
-func arrow(f *Figure) string {
+// axisWithArrow is the title of an axis with the way to the better.
+func axisWithArrow(f *Figure) string {
 	if f.More {
 		return "faster for a user, " + f.Title + " →"
 	}
@@ -246,7 +246,7 @@ func (c *Choices) dots(one *Choice, paint chart.Paint) chart.Dots {
 // limit shades what a limit of the question forbids.
 func (c *Choices) limit(p *chart.Panel) {
 	l := c.Plans[0].Loaded.Limits()
-	low, high, top := reach(p)
+	low, high, top := extentOf(p)
 	top *= 1.08
 	p.X.Low, p.X.High, p.Y.High = chart.At(low), chart.At(high*1.15), chart.At(top)
 	name, ms := "TPOT", l.TPOT

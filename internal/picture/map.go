@@ -31,8 +31,8 @@ func Map(r *report.Scan, x, y int, figure string, link func(x, y string) string)
 	}
 	title := sweep.Figures(r.Of.Of)[k].Title
 	p := chart.Panel{Weight: 1, X: chart.Axis{Title: name(x), Bands: columns}, Y: chart.Axis{Title: name(y), Bands: rows}}
-	values, _ := r.Figured(k)
-	reasons, atX, atY := r.Reasons(), said(r, x), said(r, y)
+	values, _ := r.FigureValues(k)
+	reasons, atX, atY := r.Reasons(), axisTexts(r, x), axisTexts(r, y)
 	column, row := orderOf(columns), orderOf(rows)
 	brief := len(values) > chart.MostCells // an image has no texts
 	h := heat{panel: &p, log: func(float64, float64) bool { return true }}
@@ -98,9 +98,9 @@ func (h *heat) draw(c *chart.Chart, what, x, y string) {
 	c.Description = fmt.Sprintf("%s in %d columns of %s and %d rows of %s, from %s to %s.", what, len(p.X.Bands), x, len(p.Y.Bands), y, chart.Number(h.low), chart.Number(h.high))
 }
 
-// said are the values of an axis as its words have them: multiples begin with x.
-func said(r *report.Scan, axis int) []string {
-	out := r.Said(axis)
+// axisTexts are the values of an axis as its words have them: multiples begin with x.
+func axisTexts(r *report.Scan, axis int) []string {
+	out := r.AxisTexts(axis)
 	if r.Of.Axes[axis].Relative {
 		for i := range out {
 			out[i] = "x" + strings.TrimPrefix(out[i], "×")
@@ -112,7 +112,7 @@ func said(r *report.Scan, axis int) []string {
 // inOrder are the texts of an axis, each once.
 func inOrder(r *report.Scan, axis int) (out []string) {
 	known := map[string]bool{}
-	for _, text := range said(r, axis) {
+	for _, text := range axisTexts(r, axis) {
 		if !known[text] {
 			known[text] = true
 			out = append(out, text)

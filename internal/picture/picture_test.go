@@ -200,7 +200,7 @@ func TestUnderTheRoof(t *testing.T) {
 		for _, q := range spots {
 			// Of operators in one kernel all bytes count, also those that stay inside of it: those
 			// may lie above the memory's roof.
-			at := under(q)
+			at := rooflinePoint(q)
 			if at.Y*1e12 > top*(1+1e-9) || q.Peak.Engine == estimate.Cube && at.Y*1e12 > at.X*bandwidth*(1+1e-9) {
 				t.Errorf("%s: %s does %v Tflop/s at %v flop/byte", name, q.Name, at.Y, at.X)
 			}

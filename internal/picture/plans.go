@@ -68,8 +68,8 @@ func brief(instances int, p *plan.Plan) string {
 	return text
 }
 
-// worth is what a frontier shows upwards: the objective, as far as it is known.
-func worth(p *advice.Plans) (title string, of func(*advice.Candidate) float64) {
+// objectiveOf is what a frontier shows upwards: the objective, as far as it is known.
+func objectiveOf(p *advice.Plans) (title string, of func(*advice.Candidate) float64) {
 	first := &p.Advice.Ranked[0]
 	switch {
 	case p.Options.Objective == advice.Cost && first.DollarsPerMillion > 0:
@@ -93,7 +93,7 @@ func frontier(p *advice.Plans) (*chart.Chart, error) {
 	if len(p.Advice.Ranked) == 0 {
 		return nil, errors.New("no deployment was found")
 	}
-	title, value := worth(p)
+	title, value := objectiveOf(p)
 	c := planFrame(p, "frontier", "Speed of a user against "+title)
 	at := func(d *advice.Candidate) chart.XY { return chart.XY{X: 1 / d.TPOT, Y: value(d)} }
 	tip := func(name string, d *advice.Candidate) string {
@@ -127,7 +127,7 @@ func frontier(p *advice.Plans) (*chart.Chart, error) {
 	panel.Lines = append(panel.Lines, chart.Line{Paint: chart.C1, Width: 1.6, Points: staircase(climbing(front))})
 	panel.Dots = append([]chart.Dots{best}, series...)
 	if t := p.Loaded.Limits().TPOT; t != nil {
-		forbid(&panel, 1e3 / *t, fmt.Sprintf("too slow | TPOT ≤ %s", number.Time(*t/1e3, 4)))
+		shadeBeyond(&panel, 1e3 / *t, fmt.Sprintf("too slow | TPOT ≤ %s", number.Time(*t/1e3, 4)))
 	}
 	for i, name := range []string{"aggregated", "disaggregated"} {
 		if len(series[i].Points) > 0 {
@@ -157,8 +157,8 @@ func whiskers(at chart.XY, across, up float64, like chart.Line) (out []chart.Lin
 	return out
 }
 
-// reach is the highest point of a panel, and the least and the highest above 0 along x.
-func reach(p *chart.Panel) (low, high, top float64) {
+// extentOf is the highest point of a panel, and the least and the highest above 0 along x.
+func extentOf(p *chart.Panel) (low, high, top float64) {
 	low = math.Inf(1)
 	each := func(q chart.XY) {
 		if q.X > 0 {
@@ -179,10 +179,10 @@ func reach(p *chart.Panel) (low, high, top float64) {
 	return low, high, top
 }
 
-// forbid shades what is slower than a limit.
-func forbid(p *chart.Panel, limit float64, label string) {
+// shadeBeyond shades what is slower than a limit.
+func shadeBeyond(p *chart.Panel, limit float64, label string) {
 	p.Rules = append(p.Rules, chart.Rule{X: chart.At(limit), Paint: chart.Red, Dash: true, Label: label})
-	_, _, top := reach(p)
+	_, _, top := extentOf(p)
 	top *= 1.05
 	p.Y.High = chart.At(top)
 	p.Areas = append(p.Areas, chart.Area{Paint: chart.Red, Faint: true, Upper: []chart.XY{{X: 0, Y: top}, {X: limit, Y: top}}, Lower: []chart.XY{{X: 0, Y: 0}, {X: limit, Y: 0}}, Tip: label})

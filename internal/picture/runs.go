@@ -167,7 +167,7 @@ func (r *Runs) stepped(p *chart.Panel, i int, kind string, all []run) {
 	if len(list) == 0 {
 		return
 	}
-	paint, form := look(i)
+	paint, form := seriesStyle(i)
 	slices.SortStableFunc(list, func(a, b run) int { return cmp.Or(cmp.Compare(b.user, a.user), cmp.Compare(b.gpu, a.gpu)) })
 	dots := chart.Dots{Paint: paint, Form: form}
 	for _, n := range list {
@@ -182,8 +182,8 @@ func (r *Runs) stepped(p *chart.Panel, i int, kind string, all []run) {
 	p.Dots, p.Lines = append(p.Dots, dots), append(p.Lines, line)
 }
 
-// look is the paint and form of a series; those that are too many to tell apart have one.
-func look(i int) (chart.Paint, chart.Form) {
+// seriesStyle is the paint and form of a series; those that are too many to tell apart have one.
+func seriesStyle(i int) (chart.Paint, chart.Form) {
 	if i >= mostSeries {
 		return chart.Muted, chart.Round
 	}
@@ -192,7 +192,7 @@ func look(i int) (chart.Paint, chart.Form) {
 
 // keyOf is the key of a series; the first that has no look of its own stands for all the others.
 func keyOf(i, of int, name string) chart.Key {
-	paint, form := look(i)
+	paint, form := seriesStyle(i)
 	if i == mostSeries {
 		name = fmt.Sprintf("%d others", of-i)
 	}
@@ -221,8 +221,8 @@ func staircase(front []chart.XY) (out []chart.XY) {
 	return out
 }
 
-// spoken are the words of people for fields that charts show often.
-var spoken = map[string]string{
+// fieldWords are the words of people for fields that charts show often.
+var fieldWords = map[string]string{
 	"seq_size": "input tokens", "out_size": "output tokens", "num_procs": "GPUs", "model_name": "model", "decoder_system_name": "system", "prefill_system_name": "system of prefill",
 	"request_per_second": "requests/s", "request_per_second_per_npu": "requests/s per package", "tokens_per_user": "tokens/s per user", "tokens_per_processor": "tokens/s per GPU",
 	"tokens_per_card": "tokens/s per package", "output_throughput(token/s)": "output tokens/s", "TTFT(s)": "TTFT in s", "TPOT(s)": "TPOT in s", "decoder_microbatchsize": "decode batch", "memory(Gib)": "GiB of a GPU",
@@ -230,7 +230,7 @@ var spoken = map[string]string{
 
 // axisTitle is a field in words, with its unit.
 func (r *Runs) axisTitle(f *result.Field) string {
-	if words, ok := spoken[f.Name]; ok {
+	if words, ok := fieldWords[f.Name]; ok {
 		if !r.packaged {
 			return strings.Replace(words, "per package", "per GPU", 1)
 		}
@@ -276,7 +276,7 @@ func (r *Runs) lines() (*chart.Chart, error) {
 	}
 	p := chart.Panel{Weight: 1, X: chart.Axis{Title: r.axisTitle(r.X)}, Y: chart.Axis{Title: r.axisTitle(r.Y), Zero: true}}
 	for i, by := range order {
-		paint, form := look(i)
+		paint, form := seriesStyle(i)
 		line := chart.Line{Paint: paint, Dash: i%2 == 1}
 		for x, y := range best[by] {
 			line.Points = append(line.Points, chart.XY{X: x, Y: y})

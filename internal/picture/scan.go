@@ -73,15 +73,15 @@ func OfScan(r *report.Scan) *Scan {
 	x, y, numeric := axesOf(r)
 	along := func(axis int) Series {
 		a := &r.Of.Axes[axis]
-		return Series{Name: strings.TrimSpace(a.Name + " " + a.Unit()), Values: r.Along(axis)}
+		return Series{Name: strings.TrimSpace(a.Name + " " + a.Unit()), Values: r.AxisNumbers(axis)}
 	}
 	figure := func(name string) Series {
 		k := sweep.Find(r.Of.Of, name)
 		if k < 0 {
 			return Series{}
 		}
-		values, widths := r.Figured(k)
-		return Series{Name: sweep.Figures(r.Of.Of)[k].Title, Values: values, Width: widths, Band: r.Banded(k)}
+		values, widths := r.FigureValues(k)
+		return Series{Name: sweep.Figures(r.Of.Of)[k].Title, Values: values, Width: widths, Band: r.FigureBands(k)}
 	}
 	if x >= 0 {
 		s.X = along(x)
@@ -90,8 +90,8 @@ func OfScan(r *report.Scan) *Scan {
 		other := along(y)
 		s.Y = &other
 	}
-	s.By, s.Others, s.Why, s.Held = r.Beside(x), r.Beside(x, y), r.Why(), r.Held(x)
-	s.Kinds = r.Beside(numeric...)
+	s.By, s.Others, s.Why, s.Held = r.OtherAxes(x), r.OtherAxes(x, y), r.Why(), r.HighestRates(x)
+	s.Kinds = r.OtherAxes(numeric...)
 	s.Less = sweep.Figures(r.Of.Of)[r.Objective()].Better < 0
 	s.Value = figure(sweep.Figures(r.Of.Of)[r.Objective()].Name)
 	if panels := panelsOf(r); r.Of.Of == question.Simulate { // what is asked for is no result of it
@@ -101,7 +101,7 @@ func OfScan(r *report.Scan) *Scan {
 		}
 		s.Value, s.Less = figure(shown.decisive()), true
 		if shown.limit.Seconds > 0 {
-			s.Note = fmt.Sprintf("The limit on %s: %s.", shown.short, shown.says())
+			s.Note = fmt.Sprintf("The limit on %s: %s.", shown.short, shown.limitText())
 		}
 	}
 	s.User, s.GPU = figure("tokens_per_s_per_user"), figure("tokens_per_s_per_gpu")
@@ -148,7 +148,7 @@ func (s *Scan) add(r *report.Scan, p panel, figure func(name string) Series) {
 		}
 		list = append(list, one)
 	}
-	s.Panels = append(s.Panels, ScanPanel{p.title, p.limit.Seconds * 1e3, p.says(), list})
+	s.Panels = append(s.Panels, ScanPanel{p.title, p.limit.Seconds * 1e3, p.limitText(), list})
 }
 
 // panel is what one panel of lines shows.
@@ -158,8 +158,8 @@ type panel struct {
 	limit        workload.Limit // zero: none
 }
 
-// says is the limit in words.
-func (p *panel) says() string {
+// limitText is the limit in words.
+func (p *panel) limitText() string {
 	return strings.TrimSpace(p.limit.Statistic() + " ≤ " + number.Time(p.limit.Seconds, 3))
 }
 
@@ -271,8 +271,8 @@ func (s *Scan) empty(title string, list []Series) chart.Panel {
 	for k := range list {
 		heights = append(heights, list[k].Values...)
 	}
-	steep := grows(heights)
-	panel := chart.Panel{Weight: 1, X: chart.Axis{Title: s.X.Name, Log: grows(s.X.Values)}, Y: chart.Axis{Title: title, Zero: !steep, Log: steep}}
+	steep := spansDecades(heights)
+	panel := chart.Panel{Weight: 1, X: chart.Axis{Title: s.X.Name, Log: spansDecades(s.X.Values)}, Y: chart.Axis{Title: title, Zero: !steep, Log: steep}}
 	if name, timed := strings.CutSuffix(title, " ms"); timed {
 		panel.Y.Title, panel.Y.Text = name, millis
 	}
@@ -321,8 +321,9 @@ func (s *Scan) line(panel *chart.Panel, of *Series, k, last, group int, name str
 	panel.Lines, panel.Dots = append(panel.Lines, line), append(panel.Dots, dots)
 }
 
-// grows reports whether values differ by so large ratios that even steps would hide most of them.
-func grows(values []float64) bool {
+// spansDecades reports whether values differ by so large ratios that even steps would hide most of
+// them.
+func spansDecades(values []float64) bool {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
 		if !math.IsNaN(v) {
@@ -349,7 +350,7 @@ func (s *Scan) heatmap() (*chart.Chart, error) {
 		p.Y.Bands = append(p.Y.Bands, number.Plain(v, 6))
 	}
 	won := s.winners(columns, rows)
-	h := heat{panel: &p, log: func(float64, float64) bool { return grows(s.Value.Values) }}
+	h := heat{panel: &p, log: func(float64, float64) bool { return spansDecades(s.Value.Values) }}
 	names := s.named(won)
 	for y := range rows {
 		for x := range columns {
@@ -430,7 +431,7 @@ func (s *Scan) frontiers() (*chart.Chart, error) {
 		return nil, errors.New("frontier is of one plan, or of plans that differ in their system alone")
 	}
 	first := s.Plans[0]
-	title, value := worth(first)
+	title, value := objectiveOf(first)
 	l := first.Loaded
 	c := &chart.Chart{Kind: "frontier", Title: "Speed of a user against " + title,
 		Subtitle: fmt.Sprintf("%s, %d GPUs of each system, %d in, %d out; diamonds: the best of each, whiskers: band of the prediction", l.Shape.Name, first.Options.GPUs, l.Lengths.Input, l.Lengths.Output)}
@@ -455,7 +456,7 @@ func (s *Scan) frontiers() (*chart.Chart, error) {
 		names = append(names, fmt.Sprintf("%s %s", name, number.Rate(value(best))))
 	}
 	if t := l.Limits().TPOT; t != nil {
-		forbid(&panel, 1e3 / *t, fmt.Sprintf("too slow | TPOT ≤ %s", number.Time(*t/1e3, 4)))
+		shadeBeyond(&panel, 1e3 / *t, fmt.Sprintf("too slow | TPOT ≤ %s", number.Time(*t/1e3, 4)))
 	}
 	c.Panels = []chart.Panel{panel}
 	c.Description = fmt.Sprintf("The frontiers of %d systems between the speed of a user and %s. The best of each: %s.", len(s.Plans), title, strings.Join(names, ", "))

@@ -92,7 +92,7 @@ func roofline(s Step) (*chart.Chart, error) {
 	low, bottom := math.Inf(1), math.Inf(1)
 	high := 0.0
 	for _, o := range ops {
-		at := under(o)
+		at := rooflinePoint(o)
 		low, high, bottom = min(low, at.X), max(high, at.X), min(bottom, at.Y)
 	}
 	top, bandwidth := highest(ceilings)
@@ -114,8 +114,8 @@ func roofline(s Step) (*chart.Chart, error) {
 			at, series[k.name] = len(p.Dots), len(p.Dots)
 			p.Dots = append(p.Dots, chart.Dots{Paint: k.paint, Form: formOf(k)})
 		}
-		d, name, spot := &p.Dots[at], s.Why.Operators.NameOf(o), under(o)
-		reached, ceiling := facing(o)
+		d, name, spot := &p.Dots[at], s.Why.Operators.NameOf(o), rooflinePoint(o)
+		reached, ceiling := nearestCeiling(o)
 		switch {
 		case o.Share < leastNamed:
 			name = ""
@@ -196,7 +196,7 @@ func (s *Step) ghosts(low, high, floor float64) (out []chart.Line) {
 		if at < 0 || o.Share < leastNamed {
 			continue
 		}
-		from, to := under(o), under(now[at])
+		from, to := rooflinePoint(o), rooflinePoint(now[at])
 		if math.Abs(math.Log(to.Y/from.Y)) > 0.02 {
 			out = append(out, chart.Line{Paint: chart.Muted, Width: 1.4, Points: []chart.XY{from, to}})
 		}
@@ -214,14 +214,15 @@ func formOf(k style) chart.Form {
 	return chart.FormOf(1) // experts
 }
 
-// under returns the operations per byte and Tflop/s of an operator, including fused ones.
-func under(o *estimate.Operator) chart.XY {
+// rooflinePoint returns the operations per byte and Tflop/s of an operator, including fused ones.
+func rooflinePoint(o *estimate.Operator) chart.XY {
 	flops, bytes := o.Work()
 	return chart.XY{X: flops / bytes, Y: flops / o.Exposed / 1e12}
 }
 
-// facing returns the ceiling that an operator meets first, and the share of it that it reaches.
-func facing(o *estimate.Operator) (reached float64, ceiling string) {
+// nearestCeiling returns the ceiling that an operator meets first, and the share of it that it
+// reaches.
+func nearestCeiling(o *estimate.Operator) (reached float64, ceiling string) {
 	ofPeak, ofBandwidth := o.Use()
 	if ofBandwidth >= ofPeak {
 		return ofBandwidth, "bandwidth"

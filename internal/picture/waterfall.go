@@ -70,7 +70,7 @@ func waterfall(s Step) (*chart.Chart, error) {
 		titles = append(titles, one.name+" "+text)
 		p := s.falling(one.name, one.seconds, one.parts, &l)
 		if len(one.before) > 0 {
-			haunt(&p, one.seconds, one.parts, one.was, one.before)
+			addGhosts(&p, one.seconds, one.parts, one.was, one.before)
 			tells = append(tells, fmt.Sprintf("%s was %s", one.name, number.Time(one.was, 3)))
 		}
 		p.Title = fmt.Sprintf("%s %s", one.name, text)
@@ -106,8 +106,8 @@ func (s *Step) falling(name string, seconds float64, parts []explain.Part, l *le
 	return p
 }
 
-// haunt draws the bars as they were before numbers were changed, by the names of their parts.
-func haunt(p *chart.Panel, seconds float64, parts []explain.Part, was float64, before []explain.Part) {
+// addGhosts draws the bars as they were before numbers were changed, by the names of their parts.
+func addGhosts(p *chart.Panel, seconds float64, parts []explain.Part, was float64, before []explain.Part) {
 	_, size := timeUnit(1e6 * seconds)
 	at, most := 0.0, *p.X.High/1.12
 	for _, part := range before {

@@ -26,15 +26,15 @@ type Query struct {
 	given map[string]bool // by the names of settings
 }
 
-// Asked is a question of a command that nothing has been said of yet.
-func Asked(in *files.Door, of Command) *Query {
+// EmptyQuery is a question of a command that nothing has been said of yet.
+func EmptyQuery(in *files.Door, of Command) *Query {
 	a := &Query{Question: DefaultOf(of), Of: of, given: map[string]bool{}}
 	a.In = in
 	return a
 }
 
 func NewQuery(in *files.Door, of Command, words map[string]string) *Query {
-	a := Asked(in, of)
+	a := EmptyQuery(in, of)
 	a.Take(words)
 	return a
 }
@@ -110,7 +110,7 @@ func renamed(setting, name string, err error) error {
 
 // NewFixedQuery is NewQuery for a command about one deployment, which may be a row of a plan.
 func NewFixedQuery(in *files.Door, of Command, words map[string]string) *Query {
-	a := Asked(in, of)
+	a := EmptyQuery(in, of)
 	a.TakeFixed(words)
 	return a
 }

@@ -201,11 +201,11 @@ const (
 	Switch Kind = "switch"
 )
 
-// unasked is a question of which the kinds of settings are read, and nothing else.
-var unasked Question
+// zeroQuestion is a question of which the kinds of settings are read, and nothing else.
+var zeroQuestion Question
 
 func (s *Setting) Kind() Kind {
-	switch s.value(&unasked).Kind() {
+	switch s.value(&zeroQuestion).Kind() {
 	case reflect.Bool:
 		return Switch
 	case reflect.Int:

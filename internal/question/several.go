@@ -51,7 +51,7 @@ func (s *Setting) Several(in *files.Door, text string) (*axis.Axis, error) {
 	if s.List != "" || s.Apart || !axis.IsSeveral(text) || s.isOne(in, text) {
 		return nil, nil
 	}
-	scratch := unasked
+	scratch := zeroQuestion
 	a, err := s.reader(text).Parse(text)
 	if err != nil {
 		if own := s.Set(&scratch, text); s.Kind() == Text && own != nil {
@@ -99,7 +99,7 @@ func (s *Setting) reader(text string) axis.Reader {
 	switch kind := s.Kind(); {
 	case kind == Count || kind == Number || kind == Time:
 		return axis.Reader{Whole: kind == Count, Number: func(text string) (float64, error) {
-			scratch := unasked
+			scratch := zeroQuestion
 			if err := s.Set(&scratch, text); err != nil {
 				return 0, plainly(err)
 			}

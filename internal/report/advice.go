@@ -43,7 +43,7 @@ func Advice(w io.Writer, v table.View, p *advice.Plans) error {
 	}
 	b.WriteString("\n")
 	if len(a.Ranked) == 0 {
-		b.WriteString(tried(a.Tried, v))
+		b.WriteString(triedText(a.Tried, v))
 	} else {
 		if a.Partial {
 			writef("interrupted: the best so far; the search did not end")
@@ -68,7 +68,7 @@ func Advice(w io.Writer, v table.View, p *advice.Plans) error {
 			b.WriteString("\npools by themselves: tokens of prompts or outputs per second and GPU\n")
 			fmt.Fprintln(&b, pools(a.Pools).Render(v))
 		}
-		b.WriteString(tried(a.Tried, v))
+		b.WriteString(triedText(a.Tried, v))
 		launches(&b, v, a)
 	}
 	_, err = io.WriteString(w, b.String())
@@ -172,8 +172,8 @@ var candidateColumns = []fieldColumn{
 	perGPU: {title: "tokens/s/GPU", field: "tokens_per_processor", show: fixed(0)},
 	{title: "requests/s", field: "request_per_second", rank: 3, show: significant(3)},
 	{title: "spare", field: "spare_procs", rank: 7, show: nonzero},
-	{title: "chance", field: "chance", rank: 2, show: chance},
-	{title: "known by", field: "trust", rank: 6, cell: level},
+	{title: "chance", field: "chance", rank: 2, show: chanceText},
+	{title: "known by", field: "trust", rank: 6, cell: weakestLevel},
 	{title: "$/M tokens", field: "dollars_per_million_tokens", rank: 1, show: significant(3)},
 	{title: "tokens/J", field: "tokens_per_joule", rank: 1, show: significant(3)},
 	{title: "W/GPU", field: "watts_per_gpu", rank: 8, show: fixed(0)},
@@ -188,8 +188,8 @@ func banded(r *result.Record, seconds float64, c *estimate.Confidence) string {
 	return number.Banded(seconds, c.Band)
 }
 
-// level is the weakest confidence; bands stand beside the times.
-func level(r *result.Record) string {
+// weakestLevel is the weakest confidence; bands stand beside the times.
+func weakestLevel(r *result.Record) string {
 	level, _ := r.Confidence()
 	return level.String()
 }
@@ -272,7 +272,7 @@ func candidates(cs []advice.Candidate, letter string, fields []*result.Field, ki
 		t.Columns = rankedColumns(cs[0].Capacity != nil, cs[0].Goals)
 	}
 	if _, left := t.Shown(v.Width); len(left) > 0 {
-		t.Columns = narrow(t.Columns)
+		t.Columns = mergePlans(t.Columns)
 		return t.Render(v) + twoPools(cs)
 	}
 	return t.Render(v)
@@ -333,8 +333,8 @@ var poolColumns = []table.Column[*advice.Alone]{
 	{Name: "tokens_per_s_per_gpu", Title: "tokens/s/GPU", Kind: table.Number, Format: "%.0f", Value: func(p *advice.Alone) any { return p.Tokens }},
 }
 
-// narrow merges the plans of two pools and the mode into one column for narrow terminals.
-func narrow(columns []table.Column[ranked]) []table.Column[ranked] {
+// mergePlans merges the plans of two pools and the mode into one column for narrow terminals.
+func mergePlans(columns []table.Column[ranked]) []table.Column[ranked] {
 	columns[1+decodeColumn].Title = "plan"
 	columns[1+decodeColumn].Cell = planCell
 	return slices.DeleteFunc(columns, func(c table.Column[ranked]) bool { return c.Title == "mode" || c.Title == "prefill" })

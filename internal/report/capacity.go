@@ -15,8 +15,8 @@ import (
 // capacityColumns are the additional columns of simulated rows.
 var capacityColumns = []fieldColumn{
 	{title: "GPUs", field: "num_procs", show: table.Plain},
-	askedTTFT: {title: "TTFT", field: "TTFT(s)", cell: func(r *result.Record) string { return judged(r, "TTFT") }},
-	askedTPOT: {title: "TPOT", field: "TPOT(s)", cell: func(r *result.Record) string { return judged(r, "TPOT") }},
+	askedTTFT: {title: "TTFT", field: "TTFT(s)", cell: func(r *result.Record) string { return verdictCell(r, "TTFT") }},
+	askedTPOT: {title: "TPOT", field: "TPOT(s)", cell: func(r *result.Record) string { return verdictCell(r, "TPOT") }},
 	{title: "headroom", field: "headroom", rank: 1, show: inPercent},
 	{title: "breaks first", field: "breaks_first", rank: 4, show: table.Plain},
 }
@@ -27,8 +27,9 @@ const (
 	askedTPOT = 2
 )
 
-// judged is the statistic of a figure that a limit bounds; without a limit, its 99th percentile.
-func judged(r *result.Record, figure string) string {
+// verdictCell is the statistic of a figure that a limit bounds; without a limit, its 99th
+// percentile.
+func verdictCell(r *result.Record, figure string) string {
 	for _, v := range r.Verdicts() {
 		if v.Figure == figure {
 			return result.Mark(v.Holds()) + " " + number.Banded(v.Value, v.Band)
@@ -37,8 +38,8 @@ func judged(r *result.Record, figure string) string {
 	return ""
 }
 
-// chance never claims certainty.
-func chance(v any) string {
+// chanceText never claims certainty.
+func chanceText(v any) string {
 	switch p := v.(float64); {
 	case p > 0.99:
 		return ">99%"
@@ -60,14 +61,14 @@ func capacity(writef func(format string, args ...any), o *advice.Options, best *
 	if o.Objective == advice.MinGPUs {
 		what = "held by the fewest GPUs of each layout; the first row by"
 	}
-	writef("%s requests/s (%s), %s%s, %s %d GPUs", number.Plain(d.Rate, 4), d, goal("TTFT", d.TTFT), goal(" and TPOT", d.TPOT), what, best.Procs)
+	writef("%s requests/s (%s), %s%s, %s %d GPUs", number.Plain(d.Rate, 4), d, goalText("TTFT", d.TTFT), goalText(" and TPOT", d.TPOT), what, best.Procs)
 	times := func(p *simulate.Percentiles) string {
 		return fmt.Sprintf("%s (%s to %s from run to run)", number.Time(p.P99, 3), number.Time(p.P99Low, 3), number.Time(p.P99High, 3))
 	}
 	writef("first row: p99 TTFT %s, p99 TPOT %s, %.0f requests under way; %s", times(&c.TTFT), times(&c.TPOT), math.Round(c.Concurrency), o.Demand.Method(c))
 }
 
-func goal(of string, l workload.Limit) string {
+func goalText(of string, l workload.Limit) string {
 	if l.Seconds == 0 {
 		return ""
 	}

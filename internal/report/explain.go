@@ -37,7 +37,7 @@ func WriteExplanation(w io.Writer, v table.View, answer []string, a *point.Answe
 	r := &a.Phases[phase]
 	e := &r.Estimate
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s: %s, %s tokens/s\n", head(answer, a, a.Record, v), r.StepTitle(), number.Time(e.StepTime, 3), number.Rate(e.Throughput))
+	fmt.Fprintf(&b, "%s%s: %s, %s tokens/s\n", pointHead(answer, a, a.Record, v), r.StepTitle(), number.Time(e.StepTime, 3), number.Rate(e.Throughput))
 
 	layers := "all layers"
 	if e.Plan.Attention.PP > 1 {
@@ -101,14 +101,14 @@ func Operators(ops explain.Operators, bars table.Bars) *table.Table[*estimate.Op
 		{Title: "unit", Rank: 4, Value: func(o *estimate.Operator) any { return explain.UnitOf(o) }},
 		{Title: "m × n × k", Rank: 3, Cell: func(o *estimate.Operator) string { return o.Dimensions(short) }},
 		{Title: "repeat", Kind: table.Number, Rank: 5, Value: func(o *estimate.Operator) any { return o.Executions() }},
-		figure("GFLOP", 6, func(o *estimate.Operator) float64 { return o.Executions() * o.Computed() / 1e9 }, blank),
-		figure("MB", 6, func(o *estimate.Operator) float64 { return o.Executions() * o.Traffic() / 1e6 }, blank),
+		figure("GFLOP", 6, func(o *estimate.Operator) float64 { return o.Executions() * o.Computed() / 1e9 }, plainOrEmpty),
+		figure("MB", 6, func(o *estimate.Operator) float64 { return o.Executions() * o.Traffic() / 1e6 }, plainOrEmpty),
 		{Title: "µs", Kind: table.Number, Format: "%.1f", Value: func(o *estimate.Operator) any { return o.Executions() * o.Exposed * 1e6 }},
 		{Title: "share", Kind: table.Number, Value: func(o *estimate.Operator) any { return o.Share }, Cell: func(o *estimate.Operator) string { return fmt.Sprintf("%.1f%%", 100*o.Share) }},
 		{Title: "time", Rank: bar, Cell: func(o *estimate.Operator) string { return bars.Bar(o.Share/largest, barWidth) }},
-		figure("of peak", peaks, func(o *estimate.Operator) float64 { ofPeak, _ := o.Use(); return ofPeak }, percent),
-		figure("of bandwidth", peaks, func(o *estimate.Operator) float64 { _, ofBandwidth := o.Use(); return ofBandwidth }, percent),
-		figure("mJ", 2, func(o *estimate.Operator) float64 { return 1e3 * o.Joules }, blank),
+		figure("of peak", peaks, func(o *estimate.Operator) float64 { ofPeak, _ := o.Use(); return ofPeak }, percentOrEmpty),
+		figure("of bandwidth", peaks, func(o *estimate.Operator) float64 { _, ofBandwidth := o.Use(); return ofBandwidth }, percentOrEmpty),
+		figure("mJ", 2, func(o *estimate.Operator) float64 { return 1e3 * o.Joules }, plainOrEmpty),
 		{Title: "bound by", Rank: 1, Value: func(o *estimate.Operator) any { return o.BoundBy() }},
 	}
 	return t
@@ -119,15 +119,15 @@ func short(v float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
 }
 
-// blank formats three significant digits, and 0 as nothing.
-func blank(v float64) string {
+// plainOrEmpty formats three significant digits, and 0 as nothing.
+func plainOrEmpty(v float64) string {
 	if v == 0 {
 		return ""
 	}
 	return number.Plain(v, 3)
 }
 
-func percent(v float64) string {
+func percentOrEmpty(v float64) string {
 	if v == 0 {
 		return ""
 	}

@@ -26,14 +26,14 @@ func (r *Scan) findFrontier() {
 	}
 	r.aims = aims
 	for _, p := range front {
-		r.rows[p.Number].Beats = true
+		r.rows[p.Number].OnFrontier = true
 	}
 }
 
 // front are the rows of the frontier, from the best by the first figure on.
 func (r *Scan) front() (out []*scanRow) {
 	for i := range r.rows {
-		if r.rows[i].Beats {
+		if r.rows[i].OnFrontier {
 			out = append(out, &r.rows[i])
 		}
 	}

@@ -33,7 +33,7 @@ func (r *Scan) held() (groups []*heldRates) {
 	if rate < 0 || k < 0 {
 		return nil
 	}
-	names := r.Beside(rate)
+	names := r.OtherAxes(rate)
 	for i := range r.rows {
 		row := &r.rows[i]
 		holds, limited := row.figure(k).(bool)
@@ -59,9 +59,9 @@ func (r *Scan) held() (groups []*heldRates) {
 	return groups
 }
 
-// Held are the highest rates at which limits hold, by the values of the other axes, where rates are
-// along an axis.
-func (r *Scan) Held(axis int) map[string]float64 {
+// HighestRates are the highest rates at which limits hold, by the values of the other axes, where
+// rates are along an axis.
+func (r *Scan) HighestRates(axis int) map[string]float64 {
 	out := map[string]float64{}
 	if axis < 0 || axis != r.rateAxis() {
 		return out

@@ -24,7 +24,7 @@ type stepRow struct {
 	line  bool // above it
 }
 
-func plainly(show func(any) string) func(any, *result.Side) string {
+func withoutSide(show func(any) string) func(any, *result.Side) string {
 	return func(v any, _ *result.Side) string { return show(v) }
 }
 
@@ -43,7 +43,7 @@ func stepRows(r *result.Record) []stepRow {
 		mlp = "MLP and experts"
 	}
 	rate := func(v any, _ *result.Side) string { return number.Rate(v.(float64)) }
-	gib := plainly(fixed(1))
+	gib := withoutSide(fixed(1))
 	return []stepRow{
 		{"step", "step(s)", "", func(v any, s *result.Side) string {
 			return number.Banded(v.(float64), s.Step.Confidence.Band)
@@ -55,9 +55,9 @@ func stepRows(r *result.Record) []stepRow {
 		{"tokens/s per GPU", "throughput_per_npu(token/s)", "", func(v any, s *result.Side) string {
 			return number.Rate(v.(float64) * float64(s.Cards) / float64(s.Procs))
 		}, false},
-		{"requests/s", "requests", "", plainly(significant(3)), false},
-		{"sequences", "sequences", "", plainly(table.Plain), false},
-		{"watts per GPU", "step_watts", "", plainly(fixed(0)), false},
+		{"requests/s", "requests", "", withoutSide(significant(3)), false},
+		{"sequences", "sequences", "", withoutSide(table.Plain), false},
+		{"watts per GPU", "step_watts", "", withoutSide(fixed(0)), false},
 		{"of the full clock", "step_clock(%)", "", func(v any, _ *result.Side) string { return fmt.Sprintf("%.0f%%", v) }, false},
 		{"weights GiB", "weights(Gib)", "", gib, true},
 		{"working space GiB", "working_space(Gib)", "", gib, false},
@@ -82,8 +82,8 @@ func stepRows(r *result.Record) []stepRow {
 		{"compute-bound", "share_compute(s)", "", share, false},
 		{"memory-bound", "share_memory(s)", "", share, false},
 		{"exposed communication", "share_communication(s)", "", share, false},
-		{"bound by", "bound_by", "", plainly(table.Plain), false},
-		{"known by", "confidence", "", plainly(table.Plain), false},
+		{"bound by", "bound_by", "", withoutSide(table.Plain), false},
+		{"known by", "confidence", "", withoutSide(table.Plain), false},
 	}
 }
 
@@ -121,7 +121,7 @@ func Steps(a *point.Answer) table.Any {
 
 // WritePoint writes a point for the terminal: what clients see, and the steps.
 func WritePoint(w io.Writer, v table.View, a *point.Answer) error {
-	_, err := fmt.Fprintf(w, "%s%s\n%s", head(sentence.Point(a), a, a.Record, v), Steps(a).Render(v), limits(a, v))
+	_, err := fmt.Fprintf(w, "%s%s\n%s", pointHead(sentence.Point(a), a, a.Record, v), Steps(a).Render(v), limits(a, v))
 	return err
 }
 
@@ -133,13 +133,13 @@ func limits(a *point.Answer, v table.View) string {
 	var columns []table.Column[*point.Answer]
 	for _, k := range limitKeys(a) {
 		value := result.In(k.field, k.unit)
-		columns = append(columns, table.Column[*point.Answer]{Title: spoken.Replace(k.key), Kind: table.Number, Digits: 3, Value: func(a *point.Answer) any { return value(a.Record) }})
+		columns = append(columns, table.Column[*point.Answer]{Title: keyWords.Replace(k.key), Kind: table.Number, Digits: 3, Value: func(a *point.Answer) any { return value(a.Record) }})
 	}
 	return "\nUnder each power limit\n" + table.Of(columns, a.Limited).Render(v) + "\n"
 }
 
-// spoken turns keys into words.
-var spoken = strings.NewReplacer("ttft", "TTFT", "tpot", "TPOT", "_per_s_", "/s ", "gpu", "GPU", "limit_w", "limit W", "percent", "%", "_", " ")
+// keyWords turns keys into words.
+var keyWords = strings.NewReplacer("ttft", "TTFT", "tpot", "TPOT", "_per_s_", "/s ", "gpu", "GPU", "limit_w", "limit W", "percent", "%", "_", " ")
 
 // limitKeys are those of an answer under one of several power limits: what clients see, or a step.
 func limitKeys(a *point.Answer) layout {
@@ -156,8 +156,8 @@ func limitKeys(a *point.Answer) layout {
 	}
 }
 
-// head returns the first lines of a point: what was estimated, what clients see, and remarks.
-func head(answer []string, a *point.Answer, r *result.Record, v table.View) string {
+// pointHead returns the first lines of a point: what was estimated, what clients see, and remarks.
+func pointHead(answer []string, a *point.Answer, r *result.Record, v table.View) string {
 	out := ""
 	if len(answer) > 0 {
 		out = sentence.Text(v, answer) + "\n"

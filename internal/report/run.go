@@ -175,8 +175,8 @@ type runPhase struct {
 	side *result.Side
 }
 
-// first shows a text only in the first line of a run.
-func first(text func(*result.Record) string) func(runPhase) string {
+// onFirstLine shows a text only in the first line of a run.
+func onFirstLine(text func(*result.Record) string) func(runPhase) string {
 	return func(p runPhase) string {
 		if p.side.Phase != op.Prefill {
 			return ""
@@ -201,8 +201,8 @@ func ofPlan(title string, rank int, kind table.Kind, text func(p runPhase) strin
 }
 
 var runColumns = []table.Column[runPhase]{
-	{Title: "run", Cell: first(runName)},
-	{Title: "model", Rank: 3, Cell: first(func(r *result.Record) string { return r.Model.Name })},
+	{Title: "run", Cell: onFirstLine(runName)},
+	{Title: "model", Rank: 3, Cell: onFirstLine(func(r *result.Record) string { return r.Model.Name })},
 	{Title: "system", Rank: 4, Value: func(p runPhase) any { return p.side.System.Name }},
 	{Title: "phase", Value: func(p runPhase) any { return phaseNames[p.side.Phase] }},
 	{Title: "plan", Cell: func(p runPhase) string {
@@ -286,7 +286,7 @@ func (t *Runs) Differ(axes []string) {
 func (t *Runs) named() []table.Column[runPhase] {
 	out := runColumns[:1:1]
 	for _, f := range t.axes {
-		out = append(out, table.Column[runPhase]{Title: f.Name, Kind: table.Number, Cell: first(func(r *result.Record) string {
+		out = append(out, table.Column[runPhase]{Title: f.Name, Kind: table.Number, Cell: onFirstLine(func(r *result.Record) string {
 			v, _ := f.Value(r).(float64)
 			return number.Plain(v, 6)
 		})})

@@ -34,15 +34,15 @@ type Scan struct {
 
 // scanRow is a point, or the mean over the seeds of one.
 type scanRow struct {
-	Values  []any // by axis
-	Figures []any
-	Width   []float64 // half of the 95% interval of the mean; NaN: none
-	Reason  string
-	Meets   bool
-	Fits    bool // into memory, or that is not asked
-	Beats   bool // no other row beats it in all figures of the frontier
-	runs    int
-	points  []*sweep.Point
+	Values     []any // by axis
+	Figures    []any
+	Width      []float64 // half of the 95% interval of the mean; NaN: none
+	Reason     string
+	Meets      bool
+	Fits       bool // into memory, or that is not asked
+	OnFrontier bool // no other row beats it in all figures of the frontier
+	runs       int
+	points     []*sweep.Point
 }
 
 func NewScan(s *scan.Scan) *Scan { return &Scan{Of: s, figures: sweep.Figures(s.Of)} }
@@ -194,7 +194,7 @@ func (r *Scan) columns() (out []table.Column[*scanRow]) {
 		out = append(out, columns...)
 	}
 	if len(r.aims) > 1 {
-		out = append(out, table.Column[*scanRow]{Name: "frontier", Kind: table.Flag, Files: true, Value: func(row *scanRow) any { return row.Beats }})
+		out = append(out, table.Column[*scanRow]{Name: "frontier", Kind: table.Flag, Files: true, Value: func(row *scanRow) any { return row.OnFrontier }})
 	}
 	return append(out, table.TextColumn("reason", func(row *scanRow) string { return row.Reason }))
 }
@@ -480,16 +480,16 @@ func (r *Scan) Title() string {
 	return strings.Join(append(parts, fmt.Sprintf("%d points", len(r.Points))), ", ")
 }
 
-// Along are the values of the rows on an axis; NaN: words.
-func (r *Scan) Along(axis int) (out []float64) {
+// AxisNumbers are the values of the rows on an axis; NaN: words.
+func (r *Scan) AxisNumbers(axis int) (out []float64) {
 	for i := range r.rows {
 		out = append(out, asNumber(r.rows[i].Values[axis]))
 	}
 	return out
 }
 
-// Said are the values of the rows on an axis, in words.
-func (r *Scan) Said(axis int) (out []string) {
+// AxisTexts are the values of the rows on an axis, in words.
+func (r *Scan) AxisTexts(axis int) (out []string) {
 	for i := range r.rows {
 		out = append(out, valueText(r.rows[i].Values[axis]))
 	}
@@ -504,9 +504,9 @@ func (r *Scan) Reasons() (out []string) {
 	return out
 }
 
-// Figured are the values of a figure in the rows that meet the conditions, and half of their
+// FigureValues are the values of a figure in the rows that meet the conditions, and half of their
 // intervals; NaN: none.
-func (r *Scan) Figured(k int) (values, widths []float64) {
+func (r *Scan) FigureValues(k int) (values, widths []float64) {
 	for i := range r.rows {
 		row, v, w := &r.rows[i], math.NaN(), math.NaN()
 		if row.Meets {
@@ -517,9 +517,9 @@ func (r *Scan) Figured(k int) (values, widths []float64) {
 	return values, widths
 }
 
-// Banded are the bands of a latency in each row, as shares; nil: it has none, or they are of means
-// over seeds.
-func (r *Scan) Banded(k int) (out []float64) {
+// FigureBands are the bands of a latency in each row, as shares; nil: it has none, or they are of
+// means over seeds.
+func (r *Scan) FigureBands(k int) (out []float64) {
 	which := slices.Index([]string{"ttft", "tpot"}, r.figures[k].Limit)
 	if which < 0 || r.repeated() || !r.banded(which) {
 		return nil
@@ -530,8 +530,8 @@ func (r *Scan) Banded(k int) (out []float64) {
 	return out
 }
 
-// Beside names the rows by their values on the axes but some.
-func (r *Scan) Beside(but ...int) (out []string) {
+// OtherAxes names the rows by their values on the axes but some.
+func (r *Scan) OtherAxes(but ...int) (out []string) {
 	for i := range r.rows {
 		var parts []string
 		for k := range r.Of.Axes {

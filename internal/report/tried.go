@@ -8,8 +8,8 @@ import (
 	"throughline/internal/table"
 )
 
-// tried lists the verdicts on deployments that practitioners would try, a line each.
-func tried(list []advice.Tried, v table.View) string {
+// triedText lists the verdicts on deployments that practitioners would try, a line each.
+func triedText(list []advice.Tried, v table.View) string {
 	if len(list) == 0 {
 		return ""
 	}
@@ -26,7 +26,7 @@ func tried(list []advice.Tried, v table.View) string {
 		if t.Rule == "memory" || t.Rule == "engine" || t.Rule == "shape" {
 			text = t.Rule + ": " + text
 		}
-		if by := joinLets(t.Lets); by != "" {
+		if by := admittedBy(t.Lets); by != "" {
 			text += "; " + by
 		}
 		b.WriteString(v.WrapUnder(label, text) + "\n")
@@ -34,8 +34,8 @@ func tried(list []advice.Tried, v table.View) string {
 	return b.String()
 }
 
-// joinLets joins what would admit a deployment: limits together, other ways as alternatives.
-func joinLets(list []advice.Let) string {
+// admittedBy joins what would admit a deployment: limits together, other ways as alternatives.
+func admittedBy(list []advice.Let) string {
 	var limits, ways []string
 	for _, l := range list {
 		switch l.Setting {

@@ -68,8 +68,8 @@ type Request struct {
 	Sensitivity string   `json:"sensitivity,omitempty" enum:"morris,sobol" doc:"how much each axis matters: effects of one at a time, or shares of the variance"`
 }
 
-// Asked is the scan that the words of a command ask for; nil: one question.
-func Asked(in *files.Door, of question.Command, words map[string]string) (*Scan, error) {
+// FromWords is the scan that the words of a command ask for; nil: one question.
+func FromWords(in *files.Door, of question.Command, words map[string]string) (*Scan, error) {
 	query := question.NewQuery(in, of, words)
 	q := query.Question
 	r := &Request{Command: of.Paths()[0], Settings: map[string]string{}, Vary: axisTexts(q.Vary), Where: question.Words(q.Where), Design: q.Design, Samples: q.Samples,

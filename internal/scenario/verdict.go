@@ -28,7 +28,7 @@ func Verdict(rows []Row) string {
 				slowest = &rows[i]
 			}
 		}
-		return fmt.Sprintf("%s is the fastest with %s s; %s takes %s that.", single.Pair.Name, seconds(single.Total()), slowest.Pair.Name, than(slowest, single))
+		return fmt.Sprintf("%s is the fastest with %s s; %s takes %s that.", single.Pair.Name, seconds(single.Total()), slowest.Pair.Name, comparedWith(slowest, single))
 	case single == nil:
 		return fmt.Sprintf("%s takes %s s; there is no scenario on one system to compare it with.", split.Pair.Name, seconds(split.Total()))
 	}
@@ -37,12 +37,12 @@ func Verdict(rows []Row) string {
 		answer = "Worth it"
 	}
 	return fmt.Sprintf("%s: prefill on %s and decode on %s take %s s, %s %s (%s s); one such prefill keeps up with %s such decodes.",
-		answer, split.Pair.Prefill.name(), split.Pair.Decode.name(), seconds(split.Total()), than(split, single), single.Pair.Name, seconds(single.Total()),
+		answer, split.Pair.Prefill.name(), split.Pair.Decode.name(), seconds(split.Total()), comparedWith(split, single), single.Pair.Name, seconds(single.Total()),
 		number.Plain(split.Decode/(split.Prefill+split.Transfer), 2))
 }
 
-// than compares the total of a row with another's, before the name of that.
-func than(r, other *Row) string {
+// comparedWith compares the total of a row with another's, before the name of that.
+func comparedWith(r, other *Row) string {
 	ratio := r.Total() / other.Total()
 	switch {
 	case ratio >= 2:

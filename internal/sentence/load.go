@@ -45,7 +45,7 @@ func Load(l *Loaded) []string {
 	s := l.Seen
 	who := "The server"
 	if l.Deployment != nil {
-		who = fmt.Sprintf("%s on %s", upper(behind(l.Deployment)), on(l.Deployment))
+		who = fmt.Sprintf("%s on %s", capitalized(engineName(l.Deployment)), gpusText(l.Deployment))
 	}
 	rate := number.Rate(float64(s.Requests) / s.Duration())
 	from := fmt.Sprintf("at %s requests/s (%s in this run)", number.Rate(s.Traffic.Rate), rate)
@@ -112,13 +112,13 @@ func (l *Loaded) verdict() string {
 	}
 	out := list(lines)
 	if l.Trusted != nil && len(lines) > 0 && !l.Seen.Saturated() {
-		out += surely(chance, len(lines))
+		out += chanceText(chance, len(lines))
 	}
 	switch growing := l.Seen.Growth(); {
 	case l.Seen.Saturated() && out != "":
 		return out + "; ✗ " + growing[0] + "."
 	case l.Seen.Saturated():
-		return "✗ " + upper(growing[0]) + "."
+		return "✗ " + capitalized(growing[0]) + "."
 	case out != "":
 		return out + "."
 	}

@@ -26,7 +26,7 @@ func Plan(p *advice.Plans) []string {
 		return out
 	}
 	c := &a.Ranked[0]
-	return sentences(launch(c), gives(c), Holds(&c.Record), costs(&c.Record))
+	return sentences(launch(c), throughputText(c), Holds(&c.Record), costs(&c.Record))
 }
 
 // Systems says what to launch of several systems, and what the best of the others would give.
@@ -35,8 +35,8 @@ func Systems(all *advice.Advice, searches []*advice.Plans) []string {
 	var others []string
 	for _, p := range searches {
 		best := &p.Ranked[0]
-		name := on(&best.Deployment)
-		if name == on(&c.Deployment) {
+		name := gpusText(&best.Deployment)
+		if name == gpusText(&c.Deployment) {
 			continue
 		}
 		text := fmt.Sprintf("%s would give %s at a TPOT of %s", name, PerGPU(&best.Record), number.Time(best.TPOT, 3))
@@ -45,7 +45,7 @@ func Systems(all *advice.Advice, searches []*advice.Plans) []string {
 		}
 		others = append(others, text)
 	}
-	return sentences(launch(c), gives(c), Holds(&c.Record), costs(&c.Record), strings.Join(others, "; ")+".")
+	return sentences(launch(c), throughputText(c), Holds(&c.Record), costs(&c.Record), strings.Join(others, "; ")+".")
 }
 
 func launch(c *advice.Candidate) string {
@@ -62,17 +62,17 @@ func launch(c *advice.Candidate) string {
 	if c.Spare > 0 {
 		spare = fmt.Sprintf("; %s stay spare", number.Count(c.Spare, "GPU"))
 	}
-	return fmt.Sprintf("%s %s on %s%s: %s%s.", verb, behind(d), on(d), mode, pools(d), spare)
+	return fmt.Sprintf("%s %s on %s%s: %s%s.", verb, engineName(d), gpusText(d), mode, pools(d), spare)
 }
 
-func gives(c *advice.Candidate) string {
+func throughputText(c *advice.Candidate) string {
 	r := &c.Record
 	if q := r.Capacity; q != nil {
 		return fmt.Sprintf("It holds %s requests/s with %.0f%% room for more.", number.Rate(q.Rate), 100*q.Headroom)
 	}
-	out := fmt.Sprintf("It gives %s, %s requests/s; %s.", PerGPU(r), number.Rate(r.Requests), seen(r))
-	if b := binds(r); b != "" {
-		out = join(out, b+".", clocked(r.Sides[op.Decode], "decode step"))
+	out := fmt.Sprintf("It gives %s, %s requests/s; %s.", PerGPU(r), number.Rate(r.Requests), clientsSentence(r))
+	if b := boundText(r); b != "" {
+		out = join(out, b+".", clockText(r.Sides[op.Decode], "decode step"))
 	}
 	return out
 }

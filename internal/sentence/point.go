@@ -18,10 +18,10 @@ func Point(a *point.Answer) []string {
 	if !r.Served {
 		return sentences(append(steps(a), fits(r))...)
 	}
-	first := fmt.Sprintf("%s gives %s %s, %s requests/s; %s.", upper(behind(&a.Deployment)), number.Count(r.Clients, "client"), PerGPU(r), number.Rate(r.Requests), seen(r))
+	first := fmt.Sprintf("%s gives %s %s, %s requests/s; %s.", capitalized(engineName(&a.Deployment)), number.Count(r.Clients, "client"), PerGPU(r), number.Rate(r.Requests), clientsSentence(r))
 	second := ""
-	if b := binds(r); b != "" {
-		second = join(b+".", clocked(r.Sides[op.Decode], "decode step"))
+	if b := boundText(r); b != "" {
+		second = join(b+".", clockText(r.Sides[op.Decode], "decode step"))
 	}
 	return sentences(first, join(second, fits(r)), Holds(r), costs(r))
 }
@@ -43,7 +43,7 @@ func steps(a *point.Answer) (out []string) {
 		p := &a.Phases[i]
 		s := a.Sides[p.Phase]
 		out = append(out, fmt.Sprintf("A %s takes %s; %s.", p.StepTitle(), number.Banded(p.Estimate.StepTime, p.Confidence.Band), share(s, "it")),
-			clocked(s, point.PhaseName(p.Phase)+" step"))
+			clockText(s, point.PhaseName(p.Phase)+" step"))
 	}
 	return out
 }
@@ -56,7 +56,7 @@ func fits(r *result.Record) string {
 			continue
 		}
 		if text := s.TooMuch(); text != "" {
-			return "✗ " + upper(text) + "."
+			return "✗ " + capitalized(text) + "."
 		}
 		if left := s.Usable - s.Held; !found || left < free {
 			free, found = left, true
@@ -90,16 +90,16 @@ func Explained(x *explain.Explained) []string {
 			if p.Phase == op.Prefill {
 				name, seconds, band = "TTFT", r.TTFT, r.Trusted.TTFT.Band
 			}
-			text = fmt.Sprintf("%s is %s%s. The %s takes %s, and %s.", name, number.Banded(seconds, band), mostly(x.Parts, p.Phase), p.StepTitle(), number.Time(p.Estimate.StepTime, 3), share(s, "it"))
+			text = fmt.Sprintf("%s is %s%s. The %s takes %s, and %s.", name, number.Banded(seconds, band), largestOutside(x.Parts, p.Phase), p.StepTitle(), number.Time(p.Estimate.StepTime, 3), share(s, "it"))
 		}
-		out = append(out, join(text, clocked(s, point.PhaseName(p.Phase)+" step"), lever(why, r.Served, p.Phase)), fits(r))
+		out = append(out, join(text, clockText(s, point.PhaseName(p.Phase)+" step"), strongestParameter(why, r.Served, p.Phase)), fits(r))
 	}
 	return sentences(append(out, Holds(a.Record), costs(a.Record))...)
 }
 
-// mostly names the part outside the step that takes most of what clients see, if it is a quarter;
-// empty: none does.
-func mostly(all *explain.Parts, phase op.Phase) string {
+// largestOutside names the part outside the step that takes most of what clients see, if it is a
+// quarter; empty: none does.
+func largestOutside(all *explain.Parts, phase op.Phase) string {
 	if all == nil {
 		return ""
 	}
@@ -120,8 +120,8 @@ func mostly(all *explain.Parts, phase op.Phase) string {
 	return fmt.Sprintf("; %s of it are %s", number.Time(most.Ms/1e3, 3), most.Name)
 }
 
-// lever is the number of the hardware that shortens the time the most.
-func lever(why *explain.Explanation, served bool, phase op.Phase) string {
+// strongestParameter is the number of the hardware that shortens the time the most.
+func strongestParameter(why *explain.Explanation, served bool, phase op.Phase) string {
 	var best *explain.Effect
 	gain := func(e *explain.Effect) float64 {
 		switch {
@@ -144,11 +144,11 @@ func lever(why *explain.Explanation, served bool, phase op.Phase) string {
 	if served {
 		of = [...]string{op.Prefill: "TTFT", op.Decode: "TPOT"}[phase]
 	}
-	return fmt.Sprintf("10%% more %s would change %s by %s, the most of all numbers.", spoken(best.Parameter), of, number.Signed(gain(best), 1))
+	return fmt.Sprintf("10%% more %s would change %s by %s, the most of all numbers.", parameterWords(best.Parameter), of, number.Signed(gain(best), 1))
 }
 
-// spoken is a number of a system file in words, with its path where that says more.
-func spoken(path string) string {
+// parameterWords is a number of a system file in words, with its path where that says more.
+func parameterWords(path string) string {
 	words := strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 	switch last := words[len(words)-1]; {
 	case path == "mem1.GBps":

@@ -20,7 +20,7 @@ import (
 )
 
 // Pools is how the GPUs of a deployment are divided, as the start of a sentence.
-func Pools(d *deploy.Deployment) string { return upper(pools(d)) }
+func Pools(d *deploy.Deployment) string { return capitalized(pools(d)) }
 
 // list joins parts as a person would.
 func list(parts []string) string {
@@ -34,8 +34,8 @@ func list(parts []string) string {
 	}
 }
 
-// upper starts a sentence; names such as vLLM stay as they are.
-func upper(text string) string {
+// capitalized starts a sentence; names such as vLLM stay as they are.
+func capitalized(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if second, _ := utf8.DecodeRuneInString(text[size:]); size == 0 || unicode.IsUpper(second) {
 		return text
@@ -55,16 +55,16 @@ func Percent(share float64) string {
 	}
 }
 
-// behind names the engine of a deployment.
-func behind(d *deploy.Deployment) string {
+// engineName names the engine of a deployment.
+func engineName(d *deploy.Deployment) string {
 	if d.Engine.Name == engine.Generic.Name || d.Engine.Title == "" {
 		return "a generic engine"
 	}
 	return d.Engine.Title
 }
 
-// on counts the GPUs of a deployment by kind.
-func on(d *deploy.Deployment) string {
+// gpusText counts the GPUs of a deployment by kind.
+func gpusText(d *deploy.Deployment) string {
 	var kinds []string
 	count := map[string]int{}
 	for i := range d.Pools {
@@ -102,8 +102,8 @@ func pools(d *deploy.Deployment) string {
 	return list(parts)
 }
 
-// seen is what clients see, each with its band.
-func seen(r *result.Record) string {
+// clientsSentence is what clients see, each with its band.
+func clientsSentence(r *result.Record) string {
 	ttft, tpot := 0.0, 0.0
 	if r.Trusted != nil {
 		ttft, tpot = r.Trusted.TTFT.Band, r.Trusted.TPOT.Band
@@ -127,18 +127,18 @@ func Holds(r *result.Record) string {
 	}
 	out := list(lines)
 	if chance := r.Chance(); !math.IsNaN(chance) && r.Trusted != nil {
-		out += surely(chance, len(all))
+		out += chanceText(chance, len(all))
 	}
 	return out + "."
 }
 
-// surely is the chance that a number of limits holds.
-func surely(chance float64, limits int) string {
+// chanceText is the chance that a number of limits holds.
+func chanceText(chance float64, limits int) string {
 	return fmt.Sprintf(": a chance of %s that %s", Percent(chance), map[bool]string{true: "it holds", false: "both hold"}[limits == 1])
 }
 
-// binds says what takes the largest share of the step that limits requests.
-func binds(r *result.Record) string {
+// boundText says what takes the largest share of the step that limits requests.
+func boundText(r *result.Record) string {
 	prefill, decode := r.Sides[op.Prefill], r.Sides[op.Decode]
 	switch {
 	case decode == nil || !decode.Found:
@@ -150,7 +150,7 @@ func binds(r *result.Record) string {
 		}
 		return fmt.Sprintf("%s binds; %s", name, share(decode, "a decode step"))
 	}
-	return upper(share(decode, "a decode step"))
+	return capitalized(share(decode, "a decode step"))
 }
 
 // share says how much of a step its strongest bound takes.
@@ -158,8 +158,8 @@ func share(s *result.Side, what string) string {
 	return fmt.Sprintf("%s binds %.0f%% of %s", s.Bound.By, 100*s.Bound.Share, what)
 }
 
-// clocked says how far the limit of power lowers the clock of a step; empty: hardly.
-func clocked(s *result.Side, name string) string {
+// clockText says how far the limit of power lowers the clock of a step; empty: hardly.
+func clockText(s *result.Side, name string) string {
 	if s == nil || !s.Found || s.Step.Drawn == nil {
 		return ""
 	}
@@ -176,8 +176,8 @@ func clocked(s *result.Side, name string) string {
 // slowed is the share of the full clock below which a limit of power is said to bind.
 const slowed = 0.95
 
-// spent is what an answer costs in money and energy, as far as known; empty: neither.
-func spent(r *result.Record) string {
+// costText is what an answer costs in money and energy, as far as known; empty: neither.
+func costText(r *result.Record) string {
 	var parts []string
 	if r.DollarsPerMillion > 0 {
 		parts = append(parts, fmt.Sprintf("$%s per million output tokens", number.Plain(r.DollarsPerMillion, 3)))
@@ -208,7 +208,7 @@ func Text(v table.View, lines []string) string {
 func sentences(parts ...string) (out []string) {
 	for _, p := range parts {
 		if p != "" {
-			out = append(out, upper(p))
+			out = append(out, capitalized(p))
 		}
 	}
 	return out
@@ -216,7 +216,7 @@ func sentences(parts ...string) (out []string) {
 
 // costs is the sentence on what an answer costs; empty: unknown.
 func costs(r *result.Record) string {
-	text := spent(r)
+	text := costText(r)
 	if text == "" {
 		return ""
 	}

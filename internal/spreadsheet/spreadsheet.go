@@ -121,7 +121,7 @@ func (b *Book) Write(out io.Writer) error {
 	b.add("xl/workbook.xml", fmt.Sprintf(`<workbook xmlns="%s" xmlns:r="%s"><sheets>%s</sheets>%s</workbook>`, main, office, sheets.String(), names.String()))
 	b.relate("xl/_rels/workbook.xml.rels", append(relations, relation{"styles", "styles.xml"}))
 	b.relate("_rels/.rels", []relation{{"officeDocument", "xl/workbook.xml"}})
-	b.add("xl/styles.xml", b.look())
+	b.add("xl/styles.xml", b.stylesXML())
 	slices.SortFunc(b.parts, func(x, y *part) int { return strings.Compare(x.name, y.name) })
 	b.add("[Content_Types].xml", `<Types xmlns="`+packaged+`content-types">`+
 		`<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/>`+
@@ -156,8 +156,8 @@ func pack(out io.Writer, parts []*part) error {
 	return z.Close()
 }
 
-// look lists the styles: fonts, fills and formats by the number of the style that has them.
-func (b *Book) look() string {
+// stylesXML lists the styles: fonts, fills and formats by the number of the style that has them.
+func (b *Book) stylesXML() string {
 	var formats, fonts, cells strings.Builder
 	for i, s := range b.styles {
 		size, bold, format, fill, aligned := 11, "", 0, 0, ""

@@ -130,8 +130,8 @@ func (g *guard) each(ctx context.Context, from, to int, answer func(i int, deadl
 	return nil
 }
 
-// passed removes the marks that others have left.
-func (g *guard) passed(ctx context.Context) {
+// removeLeftMarks removes the marks that others have left.
+func (g *guard) removeLeftMarks(ctx context.Context) {
 	for _, name := range g.left {
 		g.work.In.Remove(ctx, name) // a file too many does no harm
 	}

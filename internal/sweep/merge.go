@@ -44,8 +44,8 @@ func (w *Work) Status(ctx context.Context) (*Status, error) {
 	return s, err
 }
 
-// whole reports parts that are missing.
-func (s *Status) whole() error {
+// complete reports parts that are missing.
+func (s *Status) complete() error {
 	if n := len(s.Missing); n > 0 {
 		return fmt.Errorf("%d of %d parts are missing, the first of them %s; run the scan again to answer them", n, s.Parts, scan.PartName(s.Missing[0]))
 	}
@@ -75,7 +75,7 @@ func (w *Work) Merge(ctx context.Context, out io.Writer, form table.Form) (rows 
 	if err != nil {
 		return 0, err
 	}
-	if err := status.whole(); err != nil {
+	if err := status.complete(); err != nil {
 		return 0, err
 	}
 	columns := rawColumns(w.Manifest)
@@ -198,7 +198,7 @@ func (m *merged) flush(pass func([]any) error) error {
 func (w *Work) Points(ctx context.Context, emit func(*Point) error) error {
 	status, err := w.Status(ctx)
 	if err == nil {
-		err = status.whole()
+		err = status.complete()
 	}
 	d := newDecoder(w)
 	for part := 0; part < w.Manifest.Parts() && err == nil; part++ {

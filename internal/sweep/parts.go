@@ -244,7 +244,7 @@ func (w *Work) filling(ctx context.Context) (filling, error) {
 // answer the same, and the first to end keeps it. It counts the parts that it answered in vain.
 func (w *Work) Do(ctx context.Context, number, of, jobs int, tick func(parts int)) (vain int, err error) {
 	p := &progress{work: w, done: map[int]bool{}, handed: map[int]bool{}, ended: make(chan struct{}, 1), ready: make(chan struct{}), over: make(chan struct{}), marks: map[string]time.Time{}, busy: map[int]time.Time{}}
-	if err := p.look(ctx); err != nil {
+	if err := p.refresh(ctx); err != nil {
 		return 0, err
 	}
 	tick(len(p.done))
@@ -322,7 +322,7 @@ func (w *Work) part(ctx context.Context, part int, fill filling) (vain bool, err
 		w.In.Remove(context.WithoutCancel(ctx), guard.own)
 	}
 	if err == nil {
-		guard.passed(ctx)
+		guard.removeLeftMarks(ctx)
 	}
 	return !kept, err
 }

@@ -25,8 +25,8 @@ type progress struct {
 	count int               // of those
 }
 
-// look finds the parts that are there by now, and those that others have begun.
-func (p *progress) look(ctx context.Context) error {
+// refresh finds the parts that are there by now, and those that others have begun.
+func (p *progress) refresh(ctx context.Context) error {
 	names, err := p.work.In.Names(ctx)
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -159,7 +159,7 @@ func (p *progress) own(ctx context.Context, list []int, of int) (part int, rest 
 	if of == 1 {
 		return part, rest, nil
 	}
-	if err := p.look(ctx); err != nil {
+	if err := p.refresh(ctx); err != nil {
 		return -1, nil, err
 	}
 	p.lock.Lock()
@@ -176,7 +176,7 @@ func (p *progress) own(ctx context.Context, list []int, of int) (part int, rest 
 // times, as a mark takes a while to be seen.
 func (p *progress) other(ctx context.Context, from, to, number, of int) (int, error) {
 	for waited := false; ; waited = true {
-		if err := p.look(ctx); err != nil {
+		if err := p.refresh(ctx); err != nil {
 			return -1, err
 		}
 		left := p.missing(from, to, 1)

@@ -52,7 +52,7 @@ func Resume(ctx context.Context, job *jobfile.Job, o Options, request *scan.Requ
 		return nil, err
 	}
 	w := &Work{In: in, Patience: patience, runs: newRuns(job, o)}
-	w.Manifest, err = scan.Started(ctx, in, w.runs.asked(request), job.Inputs(), func() (*scan.Manifest, error) { return w.runs.begin(ctx) })
+	w.Manifest, err = scan.Started(ctx, in, w.runs.requestOf(request), job.Inputs(), func() (*scan.Manifest, error) { return w.runs.begin(ctx) })
 	if err == nil {
 		_, err = w.Do(ctx, 0, 1, o.Jobs, func(int) {})
 	}
@@ -88,8 +88,8 @@ func newRuns(job *jobfile.Job, o Options) *runs {
 	return r
 }
 
-// asked is what the runs follow from besides their files.
-func (r *runs) asked(request *scan.Request) *scan.Request {
+// requestOf is what the runs follow from besides their files.
+func (r *runs) requestOf(request *scan.Request) *scan.Request {
 	out := *request
 	out.Settings = maps.Clone(request.Settings)
 	maps.Copy(out.Settings, map[string]string{

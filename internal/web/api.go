@@ -41,10 +41,10 @@ var calls = []call{
 			return nil, err
 		}
 		if to != nil {
-			follow(p, progressTo(to))
+			reportProgress(p, progressTo(to))
 			p.Options.Sofar = func(a *advice.Advice) {
 				if len(a.Ranked) > 0 {
-					to.put(message{name: "sofar", data: object(report.AdviceJSON(&advice.Plans{Loaded: p.Loaded, Options: p.Options, Advice: a}))})
+					to.put(message{name: "sofar", data: marshal(report.AdviceJSON(&advice.Plans{Loaded: p.Loaded, Options: p.Options, Advice: a}))})
 				}
 			}
 		}
@@ -72,8 +72,8 @@ var calls = []call{
 // literal is an answer that is written as it is.
 type literal []byte
 
-// follow tells the progress of a search.
-func follow(p *throughline.Plans, tell progress) {
+// reportProgress tells the progress of a search.
+func reportProgress(p *throughline.Plans, tell progress) {
 	var mu sync.Mutex
 	phase, parts, done := "searching", 0, 0
 	p.Options.Phase = func(name string) {
@@ -102,8 +102,8 @@ func (s *Server) programs(mux *http.ServeMux) {
 	}
 	mux.HandleFunc("GET "+api.Path+"scan", s.call(&call{name: "scan", of: question.Plan}))
 	mux.HandleFunc("POST "+api.Path+"scan", s.call(&call{name: "scan", of: question.Plan}))
-	mux.HandleFunc("GET "+api.Path+"models", listed(report.Models))
-	mux.HandleFunc("GET "+api.Path+"systems", listed(report.Systems))
+	mux.HandleFunc("GET "+api.Path+"models", tableHandler(report.Models))
+	mux.HandleFunc("GET "+api.Path+"systems", tableHandler(report.Systems))
 	mux.HandleFunc("GET "+api.Path+"engines", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, engineRows()) })
 	mux.HandleFunc("POST "+api.Path+"check", s.check)
 	mux.HandleFunc("GET "+api.Path+"openapi.json", func(w http.ResponseWriter, _ *http.Request) {
@@ -115,8 +115,8 @@ func (s *Server) programs(mux *http.ServeMux) {
 	})
 }
 
-// listed is a table as JSON.
-func listed[T any](table func() (T, error)) http.HandlerFunc {
+// tableHandler is a table as JSON.
+func tableHandler[T any](table func() (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		t, err := table()
 		if err != nil {
@@ -190,7 +190,7 @@ func (s *Server) call(c *call) http.HandlerFunc {
 			w.Header().Set("Content-Type", eventStream)
 			w.WriteHeader(http.StatusOK)
 			to = newOutbox()
-			tell, write = progressTo(to), func(m message) { send(w, m) }
+			tell, write = progressTo(to), func(m message) { sendEvent(w, m) }
 		}
 		var answer any
 		err = s.aside(r.Context(), limit, cmp.Or(to, newOutbox()), write, func() {}, func(ctx context.Context) (err error) {
@@ -204,9 +204,9 @@ func (s *Server) call(c *call) http.HandlerFunc {
 		})
 		switch {
 		case streams && err != nil:
-			send(w, message{name: "problems", data: object(problemsJSON(err))})
+			sendEvent(w, message{name: "problems", data: marshal(problemsJSON(err))})
 		case streams:
-			send(w, message{name: "answer", data: object(answer)})
+			sendEvent(w, message{name: "answer", data: marshal(answer)})
 		case err != nil:
 			writeProblems(w, statusOf(err), err)
 		default:
@@ -251,8 +251,8 @@ func progressTo(o *outbox) progress {
 	}
 }
 
-// object is an answer as commands write it.
-func object(v any) []byte {
+// marshal is an answer as commands write it.
+func marshal(v any) []byte {
 	if text, ok := v.(literal); ok {
 		return text
 	}
@@ -263,8 +263,8 @@ func object(v any) []byte {
 	return b.Bytes()
 }
 
-// send writes an event of a stream.
-func send(w http.ResponseWriter, m message) {
+// sendEvent writes an event of a stream.
+func sendEvent(w http.ResponseWriter, m message) {
 	fmt.Fprintf(w, "event: %s\n", m.name)
 	for line := range bytes.Lines(m.data) {
 		fmt.Fprintf(w, "data: %s\n", bytes.TrimRight(line, "\n"))

@@ -69,10 +69,10 @@ type row struct {
 	Title, Plan string
 	Batch       int
 	Clients     int
-	TTFT, TPOT  timed
+	TTFT, TPOT  bandedValue
 	User, Rate  string
 	Memory      string
-	PerGPU      timed
+	PerGPU      bandedValue
 	Dollars     string
 	Chance      string
 	Open, Pin   string // addresses
@@ -82,30 +82,30 @@ type row struct {
 	candidate *advice.Candidate
 }
 
-// timed is a figure with its band.
-type timed struct{ Value, Band string }
+// bandedValue is a figure with its band.
+type bandedValue struct{ Value, Band string }
 
-func bandedTime(seconds, band float64) timed {
+func bandedTime(seconds, band float64) bandedValue {
 	text := number.Banded(seconds, band)
 	if band == 0 {
-		return timed{text, ""}
+		return bandedValue{text, ""}
 	}
 	value, _ := strings.CutSuffix(text, " "+number.Band(band))
-	return timed{value, number.Band(band)}
+	return bandedValue{value, number.Band(band)}
 }
 
 // mostSystems limits those that are compared in one view.
 const mostSystems = 4
 
-// found is one plan of a question, with its rows in words.
-type found struct {
+// systemPlan is one plan of a question, with its rows in words.
+type systemPlan struct {
 	system string
 	*throughline.Plans
 	words []map[string]string // of the ranked rows, then of the frontier
 }
 
 // rowWords are those of a candidate.
-func (f *found) rowWords(c *advice.Candidate) map[string]string {
+func (f *systemPlan) rowWords(c *advice.Candidate) map[string]string {
 	for i := range f.Ranked {
 		if &f.Ranked[i] == c {
 			return f.words[i]
@@ -120,8 +120,8 @@ func (f *found) rowWords(c *advice.Candidate) map[string]string {
 }
 
 // planned is a plan with the words of its rows.
-func (s *Server) planned(system string, p *throughline.Plans) (*found, error) {
-	f := &found{system: system, Plans: p}
+func (s *Server) planned(system string, p *throughline.Plans) (*systemPlan, error) {
+	f := &systemPlan{system: system, Plans: p}
 	var doc bytes.Buffer
 	err := report.WriteObject(&doc, report.AdviceJSON(p.Plans))
 	if err == nil {
@@ -132,13 +132,13 @@ func (s *Server) planned(system string, p *throughline.Plans) (*found, error) {
 
 // plan answers a question for each of its systems. Listen prepares to hear of a search; the plans
 // before it are known.
-func (s *Server) plan(ctx context.Context, words map[string]string, listen func(before []*found, system string, p *throughline.Plans)) (out []*found, err error) {
+func (s *Server) plan(ctx context.Context, words map[string]string, listen func(before []*systemPlan, system string, p *throughline.Plans)) (out []*systemPlan, err error) {
 	systems := question.Words(words["system"])
 	if len(systems) == 0 {
 		systems = []string{""}
 	}
 	for _, system := range systems[:min(len(systems), mostSystems)] {
-		q := throughline.Question(replaced(words, "system", system))
+		q := throughline.Question(withWord(words, "system", system))
 		name := encode(choosing.query(q))
 		if known, ok := s.answered.get(name); ok {
 			out = append(out, known)
@@ -170,10 +170,10 @@ func (s *Server) plan(ctx context.Context, words map[string]string, listen func(
 const phasePause = time.Second
 
 // listen shows a search under way: what it does and, once something is simulated, the best so far.
-func (s *Server) listen(ctx context.Context, st *state) func([]*found, string, *throughline.Plans) {
-	return func(before []*found, system string, p *throughline.Plans) {
+func (s *Server) listen(ctx context.Context, st *state) func([]*systemPlan, string, *throughline.Plans) {
+	return func(before []*systemPlan, system string, p *throughline.Plans) {
 		var told time.Time
-		follow(p, func(phase string, parts, done int) { // one at a time
+		reportProgress(p, func(phase string, parts, done int) { // one at a time
 			if phase == "searching" || time.Since(told) < phasePause { // which is soon over
 				return
 			}
@@ -212,11 +212,11 @@ func (s *Server) choose(ctx context.Context, st *state) (content, error) {
 }
 
 // chosen is the view of plans.
-func (s *Server) chosen(ctx context.Context, st *state, plans []*found) (content, error) {
+func (s *Server) chosen(ctx context.Context, st *state, plans []*systemPlan) (content, error) {
 	c := &choice{}
 	out := content{data: c, takes: st.planTakes()}
 	for _, f := range plans {
-		out.commands = append(out.commands, choosing.command(replaced(st.words, "system", f.system)))
+		out.commands = append(out.commands, choosing.command(withWord(st.words, "system", f.system)))
 		c.Remarks = append(c.Remarks, remarksOf(f.Remarks)...)
 		c.Reasons = append(c.Reasons, f.Reasons...)
 		c.Dots += len(f.Dots)
@@ -224,7 +224,7 @@ func (s *Server) chosen(ctx context.Context, st *state, plans []*found) (content
 	ranking := rankedRows(plans)
 	if len(ranking) == 0 {
 		out.title, out.takes = "No deployment was found", out.takes[:1]
-		c.none(st, plans[0])
+		c.explainNone(st, plans[0])
 		return out, nil
 	}
 	pins, err := s.pinned(ctx, st)
@@ -232,11 +232,11 @@ func (s *Server) chosen(ctx context.Context, st *state, plans []*found) (content
 		return content{}, err
 	}
 	lead := ranking[0]
-	c.Says = append(sentence.Plan(lead.of.Plans.Plans), others(plans, lead)...)
+	c.Says = append(sentence.Plan(lead.of.Plans.Plans), comparisons(plans, lead)...)
 	c.Big, c.Unit, c.Band = headline(&lead.of.Options, lead.Candidate)
 	c.rank(st, plans, pins)
 	c.pick(st, plans)
-	c.mark(pins)
+	c.markPins(pins)
 	out.pins = pins
 	if err := c.beside(ctx, s, st, plans); err != nil {
 		return content{}, err
@@ -244,8 +244,8 @@ func (s *Server) chosen(ctx context.Context, st *state, plans []*found) (content
 	return out, c.draw(st, plans, pins)
 }
 
-// others say how much the best of other systems give.
-func others(plans []*found, lead rankedRow) (out []string) {
+// comparisons say how much the best of other systems give.
+func comparisons(plans []*systemPlan, lead rankedRow) (out []string) {
 	for _, f := range plans {
 		if f != lead.of && len(f.Ranked) > 0 {
 			out = append(out, fmt.Sprintf("%s gives %s times as much per GPU.", f.Loaded.Decode.Name, number.Plain(f.Ranked[0].PerGPU()/lead.PerGPU(), 2)))
@@ -270,7 +270,8 @@ func headline(o *advice.Options, c *advice.Candidate) (big, unit, band string) {
 	return number.Rate(c.PerGPU()), "tokens/s/GPU", band
 }
 
-func replaced(words map[string]string, name, text string) map[string]string {
+// withWord is words with another text for a name; an empty text takes it out.
+func withWord(words map[string]string, name, text string) map[string]string {
 	out := without(words, name)
 	if text != "" {
 		out[name] = text
@@ -285,22 +286,22 @@ func remarksOf(all []question.Remark) (out []string) {
 	return out
 }
 
-// none says why there is no plan, and which change would have one.
-func (c *choice) none(st *state, f *found) {
+// explainNone says why there is no plan, and which change would have one.
+func (c *choice) explainNone(st *state, f *systemPlan) {
 	for _, n := range f.Nearest {
-		c.Nearest = append(c.Nearest, link{fmt.Sprintf("%s %s: %s", n.Setting, n.Value, n.Gives), st.to(choosing, replaced(st.words, n.Setting, n.Value), st.shown, st.pins)})
+		c.Nearest = append(c.Nearest, link{fmt.Sprintf("%s %s: %s", n.Setting, n.Value, n.Gives), st.to(choosing, withWord(st.words, n.Setting, n.Value), st.shown, st.pins)})
 	}
 }
 
 // ranked is a row of any of the plans.
 type rankedRow struct {
-	of *found
+	of *systemPlan
 	*advice.Candidate
 	number string
 }
 
 // rankedRows are those of all plans, best first where there are several.
-func rankedRows(plans []*found) (out []rankedRow) {
+func rankedRows(plans []*systemPlan) (out []rankedRow) {
 	for k, f := range plans {
 		for i := range f.Ranked {
 			out = append(out, rankedRow{f, &f.Ranked[i], rowNumber(k, fmt.Sprint(i+1))})
@@ -322,7 +323,7 @@ func rowNumber(k int, number string) string {
 }
 
 // rank lists the rows.
-func (c *choice) rank(st *state, plans []*found, pins []pin) {
+func (c *choice) rank(st *state, plans []*systemPlan, pins []pin) {
 	c.Ranked = map[question.Objective]string{advice.Cost: "$/M tokens", advice.Energy: "tokens/J", advice.Latency: "time of a request"}[plans[0].Options.Objective]
 	if c.Ranked == "" {
 		c.Ranked = "tokens/s/GPU"
@@ -345,9 +346,9 @@ func (st *state) row(r rankedRow, pins []pin, kinds bool) row {
 	out := row{
 		Ref: "r" + strings.ReplaceAll(r.number, ".", "-"), Number: r.number, Place: -1, Title: titleOf(r.Candidate), Plan: planText(r.Candidate),
 		Batch: r.Deployment.Of(op.Decode).Plan.Batch.Size, Clients: rec.Clients, User: number.Plain(1/rec.TPOT, 3), Rate: number.Rate(rec.Requests),
-		Memory: number.Plain(rec.Held/(1<<30), 3), TTFT: timed{number.Time(rec.TTFT, 3), ""}, TPOT: timed{number.Time(rec.TPOT, 3), ""},
-		PerGPU: timed{number.Rate(r.PerGPU()), ""}, On: st.shown[rowName] == r.number, candidate: r.Candidate,
-		Open: st.to(choosing, st.words, with(st.shown, rowName, r.number), st.pins),
+		Memory: number.Plain(rec.Held/(1<<30), 3), TTFT: bandedValue{number.Time(rec.TTFT, 3), ""}, TPOT: bandedValue{number.Time(rec.TPOT, 3), ""},
+		PerGPU: bandedValue{number.Rate(r.PerGPU()), ""}, On: st.shown[rowName] == r.number, candidate: r.Candidate,
+		Open: st.to(choosing, st.words, withWord(st.shown, rowName, r.number), st.pins),
 	}
 	if kinds {
 		out.Title = r.of.Loaded.Decode.Name + " " + out.Title
@@ -375,12 +376,6 @@ func (st *state) row(r rankedRow, pins []pin, kinds bool) row {
 	return out
 }
 
-func with(m map[string]string, name, text string) map[string]string {
-	out := without(m, name)
-	out[name] = text
-	return out
-}
-
 // titleOf says how a deployment is made, in two words.
 func titleOf(c *advice.Candidate) string {
 	how := "aggregated"
@@ -404,7 +399,7 @@ func planText(c *advice.Candidate) string {
 }
 
 // draw makes the chart.
-func (c *choice) draw(st *state, plans []*found, pins []pin) error {
+func (c *choice) draw(st *state, plans []*systemPlan, pins []pin) error {
 	across, up := picture.FigureOf(picture.Across, st.shown[overName]), picture.FigureOf(picture.Up, st.shown[upName])
 	c.AcrossName, c.UpName = across.Title, up.Title
 	c.Across, c.Up = st.options(picture.Across, overName, across), st.options(picture.Up, upName, up)
@@ -428,7 +423,7 @@ func (c *choice) draw(st *state, plans []*found, pins []pin) error {
 func (st *state) options(list []picture.Figure, name string, on *picture.Figure) (out []option) {
 	for i := range list {
 		f := &list[i]
-		shown := with(st.shown, name, f.Name)
+		shown := withWord(st.shown, name, f.Name)
 		if i == 0 {
 			shown = without(st.shown, name)
 		}
@@ -439,7 +434,7 @@ func (st *state) options(list []picture.Figure, name string, on *picture.Figure)
 
 // marks are the deployments that stand out on the chart: pins or, without any, the best of each
 // system; and the row that is open.
-func (c *choice) marks(st *state, plans []*found, pins []pin) (out []picture.Marked) {
+func (c *choice) marks(st *state, plans []*systemPlan, pins []pin) (out []picture.Marked) {
 	for i := range pins {
 		p := &pins[i]
 		if p.record == nil {

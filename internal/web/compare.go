@@ -77,7 +77,7 @@ func (s *Server) compare(ctx context.Context, st *state) (content, error) {
 			return content{}, err
 		}
 	}
-	var measured *gap.Asked
+	var measured *gap.Result
 	if st.words["measured"] != "" {
 		if measured, err = s.measured(ctx, st.words); err != nil {
 			return content{}, err
@@ -108,7 +108,7 @@ func (s *Server) compare(ctx context.Context, st *state) (content, error) {
 
 // profiled puts a profile beside the step of the question or, where something was measured, that
 // behind its TPOT.
-func (c *compared) profiled(s *Server, st *state, measured *gap.Asked) error {
+func (c *compared) profiled(s *Server, st *state, measured *gap.Result) error {
 	var of *gap.Profiled
 	var answer *point.Answer
 	var err error
@@ -183,7 +183,7 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 	var d *difference.Difference
 	err = s.work.do(r.Context(), s.deadline, func(context.Context) (err error) {
 		if !strings.Contains(a, "=") {
-			d, err = s.systemsApart(a, b)
+			d, err = s.compareSystems(a, b)
 			return err
 		}
 		x, y := s.fixedQuery(question.Explain, decoded(a)), s.fixedQuery(question.Explain, decoded(b))

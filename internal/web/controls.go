@@ -46,7 +46,7 @@ func (st *state) controls() (sentence []control, groups []group) {
 		in[p.setting] = true
 		c := st.control(s)
 		c.Before = st.language.say(p.before)
-		if c.Shown = spoken(st.words[p.setting]); c.Shown == "" {
+		if c.Shown = readable(st.words[p.setting]); c.Shown == "" {
 			c.Shown = st.language.say(p.empty)
 		}
 		sentence = append(sentence, c)
@@ -75,8 +75,9 @@ func (st *state) controls() (sentence []control, groups []group) {
 
 var unit = regexp.MustCompile(`([0-9])(ms|us|s)\b`)
 
-// spoken is a word as a sentence has it: lists with spaces, numbers with commas, times with units.
-func spoken(text string) string {
+// readable is a word as a sentence has it: lists with spaces, numbers with commas, times with
+// units.
+func readable(text string) string {
 	parts := strings.Split(text, ",")
 	for i, p := range parts {
 		if n, err := strconv.Atoi(p); err == nil && n >= 1e3 {

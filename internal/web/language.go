@@ -41,8 +41,9 @@ func (l *language) say(word string) string {
 // figures are what a sentence is about: times of tokens, throughput, money, and what binds.
 var figures = regexp.MustCompile(`((?:TPOT|TTFT)(?: is| of)? )([0-9][0-9.,]* (?:s|ms|µs))|\b([A-Z]\w+ binds)\b|\b([0-9][0-9.,]* [0-9a-z.]* ?times as much)`)
 
-// told is a sentence for people, its figures in bold; one of a limit that does not hold is marked.
-func told(text string) template.HTML {
+// emphasized is a sentence for people, its figures in bold; one of a limit that does not hold is
+// marked.
+func emphasized(text string) template.HTML {
 	out := figures.ReplaceAllString(template.HTMLEscapeString(text), "$1<b>$2$3$4</b>")
 	if strings.Contains(text, "✗") {
 		out = `<span class="warn">` + out + "</span>"

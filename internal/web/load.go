@@ -53,16 +53,16 @@ type percentiles struct {
 const drawnEvery = 1e-3
 
 func (s *Server) load(ctx context.Context, st *state) (content, error) {
-	to, err := s.lead(ctx, st, loading)
+	to, err := s.deploymentAddress(ctx, st, loading)
 	if err != nil || to != "" || !fixed(st.words) {
 		return content{elsewhere: to}, err
 	}
 	if st.words["rate"] == "" && st.words["trace"] == "" && st.words["concurrency"] == "" {
-		rate, err := s.comfortable(ctx, st.words)
+		rate, err := s.startRate(ctx, st.words)
 		if err != nil {
 			return content{}, err
 		}
-		return content{elsewhere: st.to(loading, with(st.words, "rate", rate), st.shown, st.pins)}, nil
+		return content{elsewhere: st.to(loading, withWord(st.words, "rate", rate), st.shown, st.pins)}, nil
 	}
 	pins, err := s.pinned(ctx, st)
 	if err != nil {
@@ -112,8 +112,8 @@ func (s *Server) load(ctx context.Context, st *state) (content, error) {
 	return content{data: l, pins: pins, takes: st.loadTakes(), title: fmt.Sprintf("p99 TTFT %s %s", l.Big, title)}, nil
 }
 
-// comfortable is seven tenths of the rate that closed clients reach: one to begin with.
-func (s *Server) comfortable(ctx context.Context, words map[string]string) (string, error) {
+// startRate is seven tenths of the rate that closed clients reach: one to begin with.
+func (s *Server) startRate(ctx context.Context, words map[string]string) (string, error) {
 	most, err := s.mostRate(ctx, words)
 	return plainRate(0.7 * most), err
 }
@@ -208,7 +208,7 @@ func (s *Server) curve(w http.ResponseWriter, r *http.Request) {
 			y, _ := strconv.ParseFloat(b, 64)
 			return int(math.Copysign(1, x-y))
 		})
-		got, err := s.scanned(ctx, question.Simulate, with(st.words, "rate", strings.Join(rates, ",")), true, nil)
+		got, err := s.scanned(ctx, question.Simulate, withWord(st.words, "rate", strings.Join(rates, ",")), true, nil)
 		if err != nil {
 			return err
 		}

@@ -78,10 +78,10 @@ func (st *state) ideas() []link {
 	to := func(v *view, add ...string) string {
 		words := st.words
 		if v == mapping && words["gpus"] == "" {
-			words = with(words, "gpus", "8")
+			words = withWord(words, "gpus", "8")
 		}
 		for i := 0; i < len(add); i += 2 {
-			words = with(words, add[i], add[i+1])
+			words = withWord(words, add[i], add[i+1])
 		}
 		return st.to(v, words, st.shown, st.pins)
 	}
@@ -103,7 +103,7 @@ func (s *Server) chart(ctx context.Context, st *state) (content, error) {
 		to := ""
 		if st.view == chips {
 			var err error
-			if to, err = s.lead(ctx, st, chips); err != nil {
+			if to, err = s.deploymentAddress(ctx, st, chips); err != nil {
 				return content{}, err
 			}
 		}
@@ -152,7 +152,7 @@ func (m *mapped) figures(st *state, r *report.Scan) {
 		if !slices.Contains(names, f.Name) && f.Name != usual {
 			continue
 		}
-		shown := with(st.shown, figureName, f.Name)
+		shown := withWord(st.shown, figureName, f.Name)
 		if f.Name == usual {
 			shown = without(st.shown, figureName)
 		}
@@ -194,13 +194,13 @@ func (m *mapped) draw(s *Server, st *state, r *report.Scan) {
 		}{{x, atX}, {y, atY}} {
 			name := r.Of.Axes[one.axis].Name
 			if question.IsPath(name) {
-				words = with(words, setName, joined(words[setName], name+"="+one.text))
+				words = withWord(words, setName, joined(words[setName], name+"="+one.text))
 			} else {
-				words = with(words, name, one.text)
+				words = withWord(words, name, one.text)
 			}
 		}
 		if st.view == chips {
-			return st.to(explaining, words, asked(st), st.pins)
+			return st.to(explaining, words, planOrigin(st), st.pins)
 		}
 		return st.to(choosing, words, nil, st.pins)
 	}
@@ -245,7 +245,7 @@ var mapFiles = map[string]filer{
 }
 
 func mapFile(form table.Form, kind string) filer {
-	return func(s *Server, ctx context.Context, st *state) (*taken, error) {
+	return func(s *Server, ctx context.Context, st *state) (*download, error) {
 		r, err := s.scanned(ctx, st.view.of, st.words, true, nil)
 		if err != nil {
 			return nil, err

@@ -17,7 +17,7 @@ import (
 func manyCells(t testing.TB, s *Server, columns, rows int) (*state, *report.Scan) {
 	t.Helper()
 	words := map[string]string{"model": "llama_3_8b", "system": "H200", "batch": "16", "vary": fmt.Sprintf("sys.mem1.GBps=x0.5:x2:%d,sys.networks[0].bandwidth=x0.5:x2:%d", rows, columns)}
-	asked, err := scan.Asked(s.door(), question.Estimate, words)
+	asked, err := scan.FromWords(s.door(), question.Estimate, words)
 	if err != nil {
 		t.Fatal(err)
 	}

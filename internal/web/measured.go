@@ -14,13 +14,13 @@ func (s *Server) fixedQuery(of question.Command, words map[string]string) *quest
 	return question.NewFixedQuery(s.door(), of, words)
 }
 
-// systemsApart compares two systems.
-func (s *Server) systemsApart(a, b string) (*difference.Difference, error) {
+// compareSystems compares two systems.
+func (s *Server) compareSystems(a, b string) (*difference.Difference, error) {
 	return difference.Of(s.door(), a, b)
 }
 
 // measured explains a measurement.
-func (s *Server) measured(ctx context.Context, words map[string]string) (*gap.Asked, error) {
+func (s *Server) measured(ctx context.Context, words map[string]string) (*gap.Result, error) {
 	got, err := gap.Ask(ctx, s.fixedQuery(question.Compare, words))
 	if err == nil && got.Explanation == nil {
 		err = errors.New("no client can be served: " + got.Answer.Remark)

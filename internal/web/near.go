@@ -35,7 +35,7 @@ func (s *Server) near(ctx context.Context, st *state) (*nearShown, error) {
 	}
 	n := &nearShown{}
 	if _, ok := s.held()[name]; !ok {
-		n.Says = []string{notHere(name)}
+		n.Says = []string{missingUpload(name)}
 		return n, nil
 	}
 	key := "near " + name + " " + encode(comparing.query(st.words))
@@ -77,8 +77,8 @@ func (s *Server) near(ctx context.Context, st *state) (*nearShown, error) {
 	return n, nil
 }
 
-// notHere says that a file of a link was not uploaded to this server.
-func notHere(name string) string {
+// missingUpload says that a file of a link was not uploaded to this server.
+func missingUpload(name string) string {
 	return fmt.Sprintf("the file %s is not here: upload it again", name)
 }
 

@@ -88,7 +88,7 @@ func (o *pageWriter) end(c *content, err error) {
 func (st *state) title() string {
 	name := st.language.say(st.view.title)
 	if model, system := st.words["model"], st.words["system"]; model != "" && system != "" {
-		return fmt.Sprintf("%s %s, %s", name, model, spoken(system))
+		return fmt.Sprintf("%s %s, %s", name, model, readable(system))
 	}
 	return name
 }

@@ -49,7 +49,7 @@ type launch struct {
 }
 
 // pick opens the row of the address, or the best.
-func (c *choice) pick(st *state, plans []*found) {
+func (c *choice) pick(st *state, plans []*systemPlan) {
 	rows := rankedRows(plans)
 	number := st.shown[rowName]
 	at := max(0, slices.IndexFunc(rows, func(r rankedRow) bool { return r.number == number }))
@@ -69,7 +69,7 @@ func (c *choice) pick(st *state, plans []*found) {
 	c.Picked = &picked{row: *shown, About: aboutRow(r), GiB: fmt.Sprintf("%s GiB", plain(r.Deployment.Of(op.Decode).System.Memory.GiB))}
 	c.Picked.Memory, c.Picked.Balance = memoryBars(&r.Record), balanceBars(&r.Record)
 	if words := r.of.rowWords(r.Candidate); words != nil {
-		c.Picked.Load = st.to(loading, without(words, "batch", "concurrency"), asked(st), st.pins)
+		c.Picked.Load = st.to(loading, without(words, "batch", "concurrency"), planOrigin(st), st.pins)
 	}
 	if e := r.Engine(); e != nil {
 		c.Picked.Engine = strings.TrimSpace(e.Title + " " + e.Options.Version)

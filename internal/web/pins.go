@@ -54,7 +54,7 @@ func (s *Server) pinned(ctx context.Context, st *state) (out []pin, err error) {
 		}
 		p := pin{Letter: letters[i : i+1], Place: i, code: code, words: words, Name: words["system"], About: "has no answer"}
 		p.Off = st.to(st.view, st.words, st.shown, slices.Delete(slices.Clone(st.pins), i, i+1))
-		p.To = st.to(explaining, words, asked(st), st.pins)
+		p.To = st.to(explaining, words, planOrigin(st), st.pins)
 		if err == nil && got.Record != nil && got.Record.Served {
 			d := &got.Answer.Deployment
 			how := "aggregated"
@@ -69,8 +69,8 @@ func (s *Server) pinned(ctx context.Context, st *state) (out []pin, err error) {
 	return out, nil
 }
 
-// asked is the question of the plan that deployments of this page come from.
-func asked(st *state) map[string]string {
+// planOrigin is the question of the plan that deployments of this page come from.
+func planOrigin(st *state) map[string]string {
 	switch {
 	case st.view == choosing && len(st.words) > 0:
 		return map[string]string{askedName: encode(choosing.query(st.words))}
@@ -80,9 +80,9 @@ func asked(st *state) map[string]string {
 	return nil
 }
 
-// mark says which of the pins is the open row, and gives those that are rows the figures of their
-// rows: of a plan all GPUs count, also those that stay free.
-func (c *choice) mark(pins []pin) {
+// markPins says which of the pins is the open row, and gives those that are rows the figures of
+// their rows: of a plan all GPUs count, also those that stay free.
+func (c *choice) markPins(pins []pin) {
 	for _, rows := range [][]row{c.Front, c.Rows} {
 		for k := range rows {
 			r := &rows[k]

@@ -38,13 +38,13 @@ func timePair(measured, predicted float64) pair {
 }
 
 // beside adds the measured runs of a file that are of the model and the systems of plans.
-func (c *choice) beside(ctx context.Context, s *Server, st *state, plans []*found) error {
+func (c *choice) beside(ctx context.Context, s *Server, st *state, plans []*systemPlan) error {
 	name := st.shown[runsName]
-	if name == "" || slices.ContainsFunc(plans, func(f *found) bool { return f.Partial }) {
+	if name == "" || slices.ContainsFunc(plans, func(f *systemPlan) bool { return f.Partial }) {
 		return nil
 	}
 	if _, ok := s.held()[name]; !ok {
-		c.Remarks = append(c.Remarks, notHere(name))
+		c.Remarks = append(c.Remarks, missingUpload(name))
 		return nil
 	}
 	known := name
@@ -60,11 +60,11 @@ func (c *choice) beside(ctx context.Context, s *Server, st *state, plans []*foun
 		s.measuredRuns.put(known, rows)
 	}
 	if len(rows) == 0 {
-		c.Remarks = append(c.Remarks, fmt.Sprintf("%s has no run of %s on %s with TTFT and TPOT", name, plans[0].Loaded.Shape.Name, spoken(st.words["system"])))
+		c.Remarks = append(c.Remarks, fmt.Sprintf("%s has no run of %s on %s with TTFT and TPOT", name, plans[0].Loaded.Shape.Name, readable(st.words["system"])))
 	}
 	for i, r := range rows {
-		at := slices.IndexFunc(plans, func(f *found) bool { return f.Loaded.Decode.Name == r.System })
-		b := picture.Beside{Name: fmt.Sprintf("%s, %s", r.Deployment, number.Count(r.Clients, "client")), Place: at, Measured: seen(r, r.Figures[0].Measured, r.Figures[1].Measured), Predicted: seen(r, r.Figures[0].Predicted, r.Figures[1].Predicted)}
+		at := slices.IndexFunc(plans, func(f *systemPlan) bool { return f.Loaded.Decode.Name == r.System })
+		b := picture.Beside{Name: fmt.Sprintf("%s, %s", r.Deployment, number.Count(r.Clients, "client")), Place: at, Measured: clientFigures(r, r.Figures[0].Measured, r.Figures[1].Measured), Predicted: clientFigures(r, r.Figures[0].Predicted, r.Figures[1].Predicted)}
 		c.drawn = append(c.drawn, b)
 		c.Beside = append(c.Beside, besideRow{fmt.Sprintf("run%d", i), r.System + " " + r.Deployment, number.Grouped(r.Clients), timePair(b.Measured.TTFT, b.Predicted.TTFT), timePair(b.Measured.TPOT, b.Predicted.TPOT),
 			pair{number.Rate(b.Measured.PerGPU), number.Rate(b.Predicted.PerGPU), number.Signed(b.Predicted.PerGPU/b.Measured.PerGPU-1, 1)}})
@@ -72,17 +72,17 @@ func (c *choice) beside(ctx context.Context, s *Server, st *state, plans []*foun
 	return nil
 }
 
-// seen is what clients see of a run; its throughput follows by Little's law, of what was measured
-// as of what is predicted.
-func seen(r *validate.Row, ttft, tpot float64) picture.Seen {
-	out := picture.Seen{TTFT: ttft / 1e3, TPOT: tpot / 1e3}
+// clientFigures is what clients see of a run; its throughput follows by Little's law, of what was
+// measured as of what is predicted.
+func clientFigures(r *validate.Row, ttft, tpot float64) picture.ClientFigures {
+	out := picture.ClientFigures{TTFT: ttft / 1e3, TPOT: tpot / 1e3}
 	out.Latency = out.TTFT + float64(r.Output-1)*out.TPOT
 	out.PerGPU = float64(r.Clients*r.Output) / out.Latency / float64(r.Procs)
 	return out
 }
 
 // measuredRuns predicts the runs of a file that are of a model on one of its systems.
-func measuredRuns(ctx context.Context, in *files.Door, name string, plans []*found) ([]*validate.Row, error) {
+func measuredRuns(ctx context.Context, in *files.Door, name string, plans []*systemPlan) ([]*validate.Row, error) {
 	left := mostBeside
 	return predictedRuns(ctx, in, name, func(r question.Row) bool {
 		ours := left > 0 && ofPlans(r, plans)
@@ -124,8 +124,8 @@ func predictedRuns(ctx context.Context, in *files.Door, name string, only func(q
 }
 
 // ofPlans reports whether a run is of the model and one of the systems of plans.
-func ofPlans(r question.Row, plans []*found) bool {
-	return modelOf(r) == plans[0].Loaded.Shape.Name && slices.ContainsFunc(plans, func(f *found) bool { return f.Loaded.Decode.Name == systemOf(r) })
+func ofPlans(r question.Row, plans []*systemPlan) bool {
+	return modelOf(r) == plans[0].Loaded.Shape.Name && slices.ContainsFunc(plans, func(f *systemPlan) bool { return f.Loaded.Decode.Name == systemOf(r) })
 }
 
 // modelOf and systemOf are what a run says, by the built-in name where there is one.

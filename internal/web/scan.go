@@ -35,7 +35,7 @@ func (s *Server) scanned(ctx context.Context, of question.Command, words map[str
 	if err := sweep.Around(ctx, s.door(), of, words); err != nil {
 		return nil, err
 	}
-	asked, err := scan.Asked(s.door(), of, words)
+	asked, err := scan.FromWords(s.door(), of, words)
 	if asked == nil || err != nil {
 		return nil, err
 	}

@@ -39,13 +39,13 @@ type Server struct {
 	files        map[string][]byte
 	deadline     time.Duration
 	work         *work
-	drawn        *kept[drawing]
-	answered     *kept[*found] // by its words, for the same question with another row open or pinned
-	uploads      *kept[upload]
-	cells        *kept[cells]                  // of maps that are images
-	measuredRuns *kept[[]*validate.Row]        // of files, by their names and questions
-	glances      *kept[*glance]                // by the words of their deployments
-	known        *kept[*throughline.Estimated] // deployments that are pinned or changed, by their words
+	drawn        *recent[drawing]
+	answered     *recent[*systemPlan] // by its words, for the same question with another row open or pinned
+	uploads      *recent[upload]
+	cells        *recent[cells]                  // of maps that are images
+	measuredRuns *recent[[]*validate.Row]        // of files, by their names and questions
+	glances      *recent[*glance]                // by the words of their deployments
+	known        *recent[*throughline.Estimated] // deployments that are pinned or changed, by their words
 }
 
 // Bounds of what requests may take.
@@ -84,12 +84,12 @@ func NewServer(o Options) *Server {
 	}
 	cores := runtime.GOMAXPROCS(0)
 	s.work = newWork(cores, 4*cores)
-	s.answered = newKept[*found](keptPlans)
-	s.measuredRuns = newKept[[]*validate.Row](keptRuns)
-	s.cells = newKept[cells](keptCells)
-	s.glances = newKept[*glance](keptGlances)
-	s.known = newKept[*throughline.Estimated](keptKnown)
-	s.drawn, s.uploads = newKept[drawing](keptDrawings), newKept[upload](keptUploads)
+	s.answered = newRecent[*systemPlan](keptPlans)
+	s.measuredRuns = newRecent[[]*validate.Row](keptRuns)
+	s.cells = newRecent[cells](keptCells)
+	s.glances = newRecent[*glance](keptGlances)
+	s.known = newRecent[*throughline.Estimated](keptKnown)
+	s.drawn, s.uploads = newRecent[drawing](keptDrawings), newRecent[upload](keptUploads)
 	return s
 }
 

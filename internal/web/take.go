@@ -35,7 +35,7 @@ func (s *Server) file(v *view) http.HandlerFunc {
 			return
 		}
 		st := v.read(r)
-		var out *taken
+		var out *download
 		if !s.part(w, r, st, func(ctx context.Context) (err error) {
 			out, err = make(s, ctx, st)
 			return err
@@ -95,10 +95,10 @@ func (f *file) Write(p []byte) (int, error) {
 }
 
 // written is a file of what a function writes.
-func written(kind string, write func(w io.Writer) error) (*taken, error) {
+func written(kind string, write func(w io.Writer) error) (*download, error) {
 	var f file
 	err := write(&f)
-	return &taken{kind, f.Bytes()}, err
+	return &download{kind, f.Bytes()}, err
 }
 
 // Types of files.
@@ -116,7 +116,7 @@ const (
 const fileWidth, fileScale = 900.0, 2.0
 
 // pictureFile is a chart as a file; its name says the form.
-func pictureFile(c *chart.Chart, name string) (*taken, error) {
+func pictureFile(c *chart.Chart, name string) (*download, error) {
 	scene := c.Draw(fileWidth, 0, "")
 	if strings.HasSuffix(name, ".png") {
 		return written(pngType, func(w io.Writer) error { return chart.WritePNG(w, scene.Scaled(fileScale), chart.Light) })
@@ -124,11 +124,11 @@ func pictureFile(c *chart.Chart, name string) (*taken, error) {
 	return written(svgType, func(w io.Writer) error { return chart.SVG{Theme: chart.Light, Follow: true}.Write(w, scene) })
 }
 
-type filer = func(s *Server, ctx context.Context, st *state) (*taken, error)
+type filer = func(s *Server, ctx context.Context, st *state) (*download, error)
 
 // ofPlan is a file of the first plan of a question.
-func ofPlan(make func(ctx context.Context, p *advice.Plans) (*taken, error)) filer {
-	return func(s *Server, ctx context.Context, st *state) (*taken, error) {
+func ofPlan(make func(ctx context.Context, p *advice.Plans) (*download, error)) filer {
+	return func(s *Server, ctx context.Context, st *state) (*download, error) {
 		plans, err := s.plan(ctx, st.words, nil)
 		if err != nil {
 			return nil, err
@@ -142,7 +142,7 @@ func ofPlan(make func(ctx context.Context, p *advice.Plans) (*taken, error)) fil
 
 // planTable is the rows of a plan in the form of a file name.
 func planTable(name, kind string) filer {
-	return ofPlan(func(ctx context.Context, p *advice.Plans) (*taken, error) {
+	return ofPlan(func(ctx context.Context, p *advice.Plans) (*download, error) {
 		runs, err := workbook.PlanRecords(ctx, p)
 		if err != nil {
 			return nil, err
@@ -152,7 +152,7 @@ func planTable(name, kind string) filer {
 }
 
 func planPicture(name string) filer {
-	return ofPlan(func(_ context.Context, p *advice.Plans) (*taken, error) {
+	return ofPlan(func(_ context.Context, p *advice.Plans) (*download, error) {
 		k, _ := picture.Find(picture.PlanKinds, "frontier")
 		c, err := k.Draw(p)
 		if err != nil {
@@ -165,13 +165,13 @@ func planPicture(name string) filer {
 var planFiles = map[string]filer{
 	"plan.csv": planTable("plan.csv", csvType), "plan.xlsx": planTable("plan.xlsx", sheetType), "plan.parquet": planTable("plan.parquet", parquetType),
 	"frontier.svg": planPicture("frontier.svg"), "frontier.png": planPicture("frontier.png"),
-	"plan.html": ofPlan(func(_ context.Context, p *advice.Plans) (*taken, error) {
+	"plan.html": ofPlan(func(_ context.Context, p *advice.Plans) (*download, error) {
 		return written(htmlType, reports.Planned(p).Write)
 	}),
 }
 
-func ofPoint(make func(x *explain.Explained) (*taken, error)) filer {
-	return func(s *Server, ctx context.Context, st *state) (*taken, error) {
+func ofPoint(make func(x *explain.Explained) (*download, error)) filer {
+	return func(s *Server, ctx context.Context, st *state) (*download, error) {
 		x, err := s.explained(ctx, st)
 		if err != nil {
 			return nil, err
@@ -181,7 +181,7 @@ func ofPoint(make func(x *explain.Explained) (*taken, error)) filer {
 }
 
 func stepPicture(kind, name string) filer {
-	return ofPoint(func(x *explain.Explained) (*taken, error) {
+	return ofPoint(func(x *explain.Explained) (*download, error) {
 		for i, why := range x.Why {
 			if why == nil {
 				continue
@@ -198,24 +198,24 @@ func stepPicture(kind, name string) filer {
 }
 
 var pointFiles = map[string]filer{
-	"operators.csv": ofPoint(func(x *explain.Explained) (*taken, error) {
+	"operators.csv": ofPoint(func(x *explain.Explained) (*download, error) {
 		return written(csvType, func(w io.Writer) error { return report.WriteOps(w, x.Record) })
 	}),
 	"timeline.svg": stepPicture("timeline", "timeline.svg"), "roofline.png": stepPicture("roofline", "roofline.png"),
 	"waterfall.svg": stepPicture("waterfall", "waterfall.svg"),
-	"trace.json": ofPoint(func(x *explain.Explained) (*taken, error) {
+	"trace.json": ofPoint(func(x *explain.Explained) (*download, error) {
 		return written(jsonType, func(w io.Writer) error {
 			t := trace.New(w)
 			explain.Trace(t, x.Answer)
 			return t.Close()
 		})
 	}),
-	"explain.html": ofPoint(func(x *explain.Explained) (*taken, error) { return written(htmlType, reports.Explained(x).Write) }),
+	"explain.html": ofPoint(func(x *explain.Explained) (*download, error) { return written(htmlType, reports.Explained(x).Write) }),
 }
 
 // ofLoad is a file of a simulation, which may be watched.
-func ofLoad(make func(s *throughline.Simulation, ctx context.Context) (*taken, error)) filer {
-	return func(s *Server, ctx context.Context, st *state) (*taken, error) {
+func ofLoad(make func(s *throughline.Simulation, ctx context.Context) (*download, error)) filer {
+	return func(s *Server, ctx context.Context, st *state) (*download, error) {
 		sim, err := throughline.NewSimulation(throughline.Question(st.words), s.reading()...)
 		if err == nil {
 			err = sim.Settle(ctx)
@@ -228,7 +228,7 @@ func ofLoad(make func(s *throughline.Simulation, ctx context.Context) (*taken, e
 }
 
 var loadFiles = map[string]filer{
-	"timeline.csv": ofLoad(func(m *throughline.Simulation, ctx context.Context) (*taken, error) {
+	"timeline.csv": ofLoad(func(m *throughline.Simulation, ctx context.Context) (*download, error) {
 		o := m.Options
 		o.Every = m.Query.Traffic.TimelineEvery
 		r, err := m.Run(ctx, o)
@@ -237,7 +237,7 @@ var loadFiles = map[string]filer{
 		}
 		return written(csvType, func(w io.Writer) error { return report.WriteTimeline(w, table.CSV, r) })
 	}),
-	"requests.parquet": ofLoad(func(m *throughline.Simulation, ctx context.Context) (*taken, error) {
+	"requests.parquet": ofLoad(func(m *throughline.Simulation, ctx context.Context) (*download, error) {
 		return written(parquetType, func(w io.Writer) error {
 			out := table.NewWriter(w, table.Parquet, report.RequestColumns)
 			o := m.Options
@@ -249,7 +249,7 @@ var loadFiles = map[string]filer{
 			return errors.Join(failed, out.Close())
 		})
 	}),
-	"load.svg": ofLoad(func(m *throughline.Simulation, ctx context.Context) (*taken, error) {
+	"load.svg": ofLoad(func(m *throughline.Simulation, ctx context.Context) (*download, error) {
 		o := m.Options
 		o.Every = drawnEvery
 		r, err := m.Run(ctx, o)
@@ -263,7 +263,7 @@ var loadFiles = map[string]filer{
 		}
 		return pictureFile(c, "load.svg")
 	}),
-	"trace.json": ofLoad(func(m *throughline.Simulation, ctx context.Context) (*taken, error) {
+	"trace.json": ofLoad(func(m *throughline.Simulation, ctx context.Context) (*download, error) {
 		return written(jsonType, func(w io.Writer) error {
 			o := m.Options
 			t := report.NewSimulationTrace(w, &o)

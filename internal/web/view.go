@@ -37,7 +37,7 @@ var templates *template.Template
 
 func init() {
 	templates = template.New("").Funcs(template.FuncMap{
-		"asset": asset, "upload": uploadForm, "told": told, "Ms": partTable.Ms,
+		"asset": asset, "upload": uploadForm, "emphasized": emphasized, "Ms": partTable.Ms,
 		"T":     func(p interface{ T(word string) string }, word string) string { return p.T(word) },
 		"Inner": (*page).Inner, "WordList": (*page).WordList, "ProblemCount": (*page).ProblemCount, "Models": (*page).Models, "Systems": (*page).Systems,
 	})
@@ -124,8 +124,8 @@ type content struct {
 // link is a text that leads somewhere.
 type link struct{ Text, To string }
 
-// taken is a file to take away.
-type taken struct {
+// download is a file to take away.
+type download struct {
 	kind string // content type
 	data []byte
 }
@@ -178,7 +178,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, st *state, show 
 	out := &pageWriter{s: s, w: w, st: st}
 	if err != nil { // all problems at once
 		first, _, _ := strings.Cut(st.words["system"], ",")
-		asked := question.NewQuery(s.door(), st.view.of, replaced(st.words, "system", first))
+		asked := question.NewQuery(s.door(), st.view.of, withWord(st.words, "system", first))
 		_, more := asked.Load()
 		err = question.Once(document.Join(err, asked.Wrong, more))
 	} else {

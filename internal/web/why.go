@@ -43,8 +43,8 @@ const windowName = "window"
 
 func init() { ofPage = append(ofPage, stepName, windowName) }
 
-// sees reports whether a chart is to be drawn.
-func (st *state) sees(id string) bool { return len(st.seen) == 0 || slices.Contains(st.seen, id) }
+// draws reports whether a chart is to be drawn.
+func (st *state) draws(id string) bool { return len(st.seen) == 0 || slices.Contains(st.seen, id) }
 
 // window reads it; none: a layer in the middle.
 func (st *state) window() (out [2]float64) {
@@ -127,9 +127,9 @@ func fixed(words map[string]string) bool {
 	return words["system"] != "" && words["model"] != ""
 }
 
-// lead is where a view of one deployment goes if its address has none: to the first pin, or to the
-// best of the plan that it comes from.
-func (s *Server) lead(ctx context.Context, st *state, v *view) (string, error) {
+// deploymentAddress is where a view of one deployment goes if its address has none: to the first
+// pin, or to the best of the plan that it comes from.
+func (s *Server) deploymentAddress(ctx context.Context, st *state, v *view) (string, error) {
 	if fixed(st.words) {
 		return "", nil
 	}
@@ -154,11 +154,11 @@ func (s *Server) lead(ctx context.Context, st *state, v *view) (string, error) {
 	if v.of == question.Simulate {
 		words = without(words, "concurrency", "batch")
 	}
-	return st.to(v, words, asked(st), st.pins), nil
+	return st.to(v, words, planOrigin(st), st.pins), nil
 }
 
 func (s *Server) why(ctx context.Context, st *state) (content, error) {
-	to, err := s.lead(ctx, st, explaining)
+	to, err := s.deploymentAddress(ctx, st, explaining)
 	if err != nil || to != "" || !fixed(st.words) {
 		return content{elsewhere: to}, err
 	}
@@ -229,7 +229,7 @@ func (r *reason) fill(s *Server, ctx context.Context, st *state, x *throughline.
 	r.Big, r.Unit, r.Band = bigTime(x, main)
 	r.Step = point.PhaseName(p.Phase)
 	for _, name := range []string{"decode", "prefill"} {
-		shown := with(st.shown, stepName, name)
+		shown := withWord(st.shown, stepName, name)
 		if name == "decode" {
 			shown = without(st.shown, stepName)
 		}
@@ -275,7 +275,7 @@ func bigTime(x *throughline.Explained, main int) (big, unit, band string) {
 func (st *state) whyCharts(x *throughline.Explained, at int, was *picture.Step) (out []drawnChart, scenes map[string]*chart.Scene) {
 	scenes = map[string]*chart.Scene{}
 	add := func(id, title, hint, kind string, width float64, step picture.Step) {
-		if !st.sees(id) {
+		if !st.draws(id) {
 			return
 		}
 		k, _ := picture.Find(picture.StepKinds, kind)
@@ -426,7 +426,7 @@ func (r *reason) goal(st *state, x *throughline.Explained, main int) {
 	if a.Value != nil {
 		path := "sys." + a.Parameter
 		set := slices.DeleteFunc(question.Words(st.words[setName]), func(w string) bool { return strings.HasPrefix(w, path+"=") })
-		words := replaced(st.words, setName, strings.Join(append(set, fmt.Sprintf("%s=%s", path, number.Plain(*a.Value, 6))), ","))
+		words := withWord(st.words, setName, strings.Join(append(set, fmt.Sprintf("%s=%s", path, number.Plain(*a.Value, 6))), ","))
 		r.Seek.To = st.to(st.view, without(words, "seek", "until"), st.shown, st.pins)
 	}
 }

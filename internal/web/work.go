@@ -56,24 +56,24 @@ func (w *work) do(ctx context.Context, limit time.Duration, f func(context.Conte
 	return nil
 }
 
-// kept is the last few things, by name.
-type kept[T any] struct {
+// recent is the last few things, by name.
+type recent[T any] struct {
 	mu    sync.Mutex
 	most  int
 	of    map[string]T
 	order []string // the oldest first
 }
 
-func newKept[T any](most int) *kept[T] { return &kept[T]{most: most, of: map[string]T{}} }
+func newRecent[T any](most int) *recent[T] { return &recent[T]{most: most, of: map[string]T{}} }
 
-func (k *kept[T]) get(name string) (T, bool) {
+func (k *recent[T]) get(name string) (T, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	v, ok := k.of[name]
 	return v, ok
 }
 
-func (k *kept[T]) each(visit func(name string, v T)) {
+func (k *recent[T]) each(visit func(name string, v T)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for name, v := range k.of {
@@ -81,7 +81,7 @@ func (k *kept[T]) each(visit func(name string, v T)) {
 	}
 }
 
-func (k *kept[T]) put(name string, v T) {
+func (k *recent[T]) put(name string, v T) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, ok := k.of[name]; !ok {
