@@ -44,8 +44,12 @@ type Scheduling struct {
 	// GroupSeconds per step, and GroupSequenceSeconds per sequence, for each further block table.
 	GroupSeconds         float64 `json:"group_seconds" range:"[0,1]"`
 	GroupSequenceSeconds float64 `json:"group_sequence_seconds" range:"[0,1]"`
-	// CachedSeconds is added to the first step of a prompt per token found in the prefix cache.
-	CachedSeconds float64 `json:"cached_token_seconds" range:"[0,1]"`
+	// HandedSeconds is added to the first step of a prompt for each of its tokens, cached or not,
+	// which its worker makes an array of, and SentSeconds where several workers are sent them.
+	HandedSeconds float64 `json:"handed_token_seconds" range:"[0,1]"`
+	SentSeconds   float64 `json:"sent_token_seconds" range:"[0,1]"`
+	// PreparedSeconds is added to a step that no other runs beside while it is prepared.
+	PreparedSeconds float64 `json:"prepared_seconds" range:"[0,1]"`
 	// DraftSeconds is added to a step with drafts that cannot be prepared during the previous one.
 	DraftSeconds float64 `json:"draft_seconds" required:"true"`
 	FrontEnd
@@ -144,11 +148,20 @@ func (s *Scheduling) Host(sequences float64) float64 {
 	return s.StepSeconds + sequences*s.SequenceSeconds
 }
 
-// Alone is the host time of a step without a concurrent one: of sequences with this many block
-// tables, whose prompts found cached tokens in the prefix cache.
-func (s *Scheduling) Alone(sequences, cached float64, groups int) float64 {
-	further := float64(groups - 1)
-	return s.Host(sequences) + further*(s.GroupSeconds+sequences*s.GroupSequenceSeconds) + cached*s.CachedSeconds
+// Alone is the host time of a step without prompts beside it: of sequences with this many block
+// tables.
+func (s *Scheduling) Alone(sequences float64, groups int) float64 {
+	return s.Host(sequences) + float64(groups-1)*(s.GroupSeconds+sequences*s.GroupSequenceSeconds)
+}
+
+// Handing is what the host of a step with new prompts takes besides, with no other step under way:
+// the scheduler hands their tokens to its workers.
+func (s *Scheduling) Handing(tokens float64, workers int) float64 {
+	each := s.HandedSeconds
+	if workers > 1 {
+		each += s.SentSeconds
+	}
+	return s.PreparedSeconds + tokens*each
 }
 
 // Delay adds to the time of requests outside their steps, or subtracts from it.

@@ -190,7 +190,7 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		CapturedPrompts: s.capturedPrompts(&d.ServerOptions, captured, max(1, p.Plan.Attention.DP)),
 		PromptLaunch:    s.promptLaunch(d.Model),
 		Launches:        s.launches(p.System),
-		Pieces:          s.CompiledLaunchSeconds > 0 && sparseLatent(d.Model),
+		Pieces:          s.CapturesBy == "tokens" && sparseLatent(d.Model),
 		Staged:          s.staged(&u, p.System),
 		TunedExchange:   s.TunesExchange && p.System != nil && p.System.Kernels != nil && p.System.Kernels.Unfilled(),
 		SlowPrefill:     slowPrefill,
@@ -251,8 +251,8 @@ func uncompiled(m *model.Model) bool { return m.Hyper() }
 
 // promptLaunch is the launch time per operator of prompt steps too long to be captured.
 func (s *Scheduling) promptLaunch(m *model.Model) float64 {
-	if sparseLatent(m) {
-		return cmp.Or(s.CompiledLaunchSeconds, s.PromptLaunchSeconds)
+	if uncompiled(m) {
+		return cmp.Or(s.EagerLaunchSeconds, s.PromptLaunchSeconds)
 	}
 	return s.PromptLaunchSeconds
 }
@@ -347,13 +347,13 @@ func (s *Scheduling) capturedDecode(u *unit, sys *hardware.System, gathered bool
 		tokens = most
 	case u.ServerOptions.Captured > 0 && s.CapturesBy == "sequences":
 		tokens = u.ServerOptions.Captured * replicas * u.drafting()
-	case u.ServerOptions.Captured > 0:
-		tokens = u.ServerOptions.Captured * replicas
-	case s.LargestGraph > 0:
+	case s.LargestGraph > 0 && u.ServerOptions.Captured == 0:
 		tokens = graphSize(cmp.Or(u.ServerOptions.Sequences, s.Sequences), u.drafting(), s.LargestGraph) * replicas
-	case s.CapturesBy == "tokens" && u.Shape.Hyper():
-		// These models are not compiled, so uncaptured operators are launched from Python.
-		return s.CapturedPrompts * replicas, s.PromptLaunchSeconds
+	case s.LargestGraph > 0:
+		tokens = u.ServerOptions.Captured * replicas
+	case s.CapturesBy == "tokens" && s.CapturedPrompts > 0:
+		// No graph holds the operators of a longer step, with prompts or without.
+		return cmp.Or(u.ServerOptions.Captured, s.CapturedPrompts) * replicas, s.promptLaunch(u.Shape)
 	default:
 		return 0, 0
 	}

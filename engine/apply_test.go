@@ -241,7 +241,7 @@ func TestCacheOfBlocks(t *testing.T) {
 
 // TestCaptured: SGLang 0.4 captures 160 tokens of all ranks where it gathers them, 256 on chips of
 // more than 96 GiB, and launches the operators of longer steps; where it sends them, and in other
-// versions and engines, all steps are captured.
+// versions, all steps are captured. vLLM captures 512 tokens of each rank.
 func TestCaptured(t *testing.T) {
 	split := exchanging(16, 8)
 	split.Pools[0].Plan.Experts = plan.ExpertSplit{EP: 1, TP: 16, DP: 1}
@@ -251,7 +251,7 @@ func TestCaptured(t *testing.T) {
 		engine string
 		d      deploy.Deployment
 		tokens int
-	}{{"sglang@0.4", split, 160}, {"sglang@0.4", large, 256}, {"sglang", large, 0}, {"sglang@0.4", exchanging(16, 8), 0}, {"sglang", split, 0}, {"vllm", split, 0}, {"trtllm", split, 0}} {
+	}{{"sglang@0.4", split, 160}, {"sglang@0.4", large, 256}, {"sglang", large, 0}, {"sglang@0.4", exchanging(16, 8), 0}, {"sglang", split, 0}, {"vllm", split, 512 * 16}, {"trtllm", split, 0}} {
 		p := find(t, c.engine).Apply(c.d).Pools[0].Plan
 		if p.Captured != c.tokens || (p.Launch > 0) != (c.tokens > 0) {
 			t.Errorf("%s, %v: %d tokens are captured, %g s to launch", c.engine, p.Experts, p.Captured, p.Launch)
@@ -297,7 +297,7 @@ func TestCapturedPrompts(t *testing.T) {
 
 // TestPorts: vLLM on Ascend captures the largest of 1, 2, 4, 8, 16, ... sequences, with their
 // drafts, that a replica may have, up to 512; version 0.20 in pieces. On other chips it captures
-// all.
+// 512 tokens, whatever it may have.
 func TestPorts(t *testing.T) {
 	on := func(maker string, dp, drafts int) deploy.Deployment {
 		d := exchanging(dp, 768)
@@ -314,7 +314,7 @@ func TestPorts(t *testing.T) {
 		{"vllm", "Huawei", 1, 3, 12, 48, false}, {"vllm", "Huawei", 1, 0, 7, 4, false}, {"vllm", "Huawei", 1, 0, 3, 2, false},
 		{"vllm", "Huawei", 1, 0, 1, 1, false}, {"vllm", "Huawei", 1, 0, 270, 256, false}, {"vllm", "Huawei", 1, 0, 0, 512, false},
 		{"vllm", "Huawei", 1, 0, 2000, 512, false}, {"vllm", "Huawei", 1, 2, 1, 3, false}, {"vllm", "Huawei", 1, 2, 12, 33, false},
-		{"vllm", "Huawei", 1, 2, 400, 510, false}, {"vllm@0.20", "AMD", 1, 0, 12, 0, false}, {"sglang", "Huawei", 1, 0, 12, 0, false},
+		{"vllm", "Huawei", 1, 2, 400, 510, false}, {"vllm@0.20", "AMD", 1, 0, 12, 512, false}, {"sglang", "Huawei", 1, 0, 12, 0, false},
 	} {
 		e := find(t, c.engine)
 		before := on(c.maker, c.dp, c.drafts)

@@ -97,14 +97,15 @@ type Scheduling struct {
 	CapturesBy          string  `json:"captures_by" required:"true" enum:"sequences,tokens"`
 	LaunchSeconds       float64 `json:"launch_seconds" required:"true"`
 	// CapturedPrompts is the most tokens of a captured step with prompts; longer ones launch each
-	// operator in PromptLaunchSeconds.
+	// operator in PromptLaunchSeconds, those of models that are not compiled in EagerLaunchSeconds.
 	CapturedPrompts     int     `json:"captured_prompts" required:"true"`
 	PromptLaunchSeconds float64 `json:"prompt_launch_seconds" required:"true"`
+	EagerLaunchSeconds  float64 `json:"eager_launch_seconds" range:"[0,1]"`
+	// DecodesSingles: prompts of which all but one token are cached are steps of decode.
+	DecodesSingles bool `json:"decodes_singles"`
 	// Launches is how many calls of the host launch an operator, by its name, on all chips and on
 	// those of a generation; others are launched as they are priced.
 	Launches map[string]map[string]int `json:"launches"`
-	// CompiledLaunchSeconds is the same for compiled sparse latent attention; 0: as others.
-	CompiledLaunchSeconds float64 `json:"compiled_launch_seconds" range:"[0,1]"`
 	// SparePairs is the generations on which experts have a place for every token and expert.
 	SparePairs []string `json:"spare_pairs"`
 	// StagedAllReduce is the all-reduces that go through a buffer which all ranks see.

@@ -17,8 +17,9 @@ type unit struct {
 	Plan  *plan.Plan
 
 	moe     bool
-	servers int  // of the deployment
-	fits    bool // the experts fill entire attention replicas of a stage
+	maker   string // of the chips
+	servers int    // of the deployment
+	fits    bool   // the experts fill entire attention replicas of a stage
 
 	dp, pp, tp, cp int // attention, in this server
 	ep, etp        int // experts of a stage
@@ -48,6 +49,9 @@ func shape(d *deploy.Deployment, p *deploy.Pool) unit {
 		Deployment: d, Shape: d.Model, Role: p.Role, Plan: &p.Plan, moe: d.Model.IsMoE(),
 		dp: max(1, a.DP), pp: max(1, a.PP), tp: max(1, a.TP), cp: a.Context(), ep: 1, etp: 1,
 		weights: weightFormat(&d.Precision), cache: cacheFormat(d.Precision.Cache),
+	}
+	if p.System != nil {
+		u.maker = p.System.Maker
 	}
 	split := u.dp // every replica of a dense model is a server
 	u.fits = true

@@ -80,11 +80,12 @@ var vllmVariables = []arg{
 	{split, "VLLM_NIXL_SIDE_CHANNEL_PORT", text(`"$SIDE_PORT"`)},
 }
 
-// vllmSequences of a replica: its batch, or more if needed to capture a graph of that size.
+// vllmSequences of a replica: its batch, or more if needed to capture a graph of that size, as on
+// Ascend.
 func vllmSequences(u unit) int {
-	if u.Plan.Launch > 0 {
+	if captured := u.Plan.Captured / max(1, u.Plan.Attention.DP); captured > 0 && u.maker == "Huawei" {
 		for n := u.batch; n < 2*u.batch+8; n++ {
-			if graphSize(n, u.drafting(), u.Plan.Captured/max(1, u.Plan.Attention.DP)) >= u.batch*u.drafting() {
+			if graphSize(n, u.drafting(), captured) >= u.batch*u.drafting() {
 				return n
 			}
 		}

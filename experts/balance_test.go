@@ -193,6 +193,38 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestAlike: tokens that all visit the same 2 of 8 experts touch 2, however many they are; of two
+// ranks the busier has all of them in 3 of 7 layers, else half.
+func TestAlike(t *testing.T) {
+	p := Popularity{Alike: 2}
+	s := Sharing{Experts: 8, Visited: 2, Ranks: 2, Groups: 1, Nodes: 1}
+	touched, err := TouchedOf(&p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tokens := range []float64{1, 64, 4096} {
+		if got := touched.Share(tokens); math.Abs(got-0.25) > 1e-9 {
+			t.Errorf("%g tokens touch a share of %g", tokens, got)
+		}
+	}
+	b, err := BalanceOf(&p, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := 0.0
+	for _, busiest := range b.ByLayer(1e9) {
+		switch {
+		case math.Abs(busiest-2) < 1e-3:
+			all++
+		case math.Abs(busiest-1) > 1e-3:
+			t.Errorf("the busier rank has %g of the mean", busiest)
+		}
+	}
+	if all == 0 || all == draws {
+		t.Errorf("both experts are on one rank in %g of %d layers", all, draws)
+	}
+}
+
 func TestParsePopularity(t *testing.T) {
 	dir := t.TempDir()
 	file := func(text string) string {

@@ -21,7 +21,9 @@ type Popularity struct {
 	Spread, Blocks float64
 	// Exponent of a power law, instead of a spread: rank r gets visits proportional to r^-exponent.
 	Exponent float64
-	// Counts are counted visits, by layer and expert, instead of both.
+	// Alike is how many experts all tokens visit, the same, instead: prompts of one token repeated.
+	Alike int
+	// Counts are counted visits, by layer and expert, instead of all of these.
 	Counts *Counts
 	// Drift is the deviation of the logarithm of an expert's visits from step to step.
 	Drift float64
@@ -134,6 +136,11 @@ func (p *Popularity) shares(layer int, out []float64) {
 		switch {
 		case p.Counts != nil:
 			out[i] = p.Counts.Layers[layer][i]
+		case p.Alike > 0:
+			out[i] = 0
+			if i < p.Alike {
+				out[i] = 1
+			}
 		case p.Exponent > 0:
 			out[i] = math.Pow(float64(i+1), -p.Exponent)
 		default:

@@ -138,8 +138,11 @@ func (l *Loaded) readSystems() (err error) {
 // served stands for experts that are visited as they were seen to be in service.
 const served = "served"
 
+// Alike is that of tokens that all visit the same experts, as one token repeated does.
+const Alike = "alike"
+
 // popularities are how often experts may be visited.
-var popularities = []string{"uniform", served, "zipf:EXPONENT", "lognormal:SPREAD", "counts:FILE"}
+var popularities = []string{"uniform", served, Alike, "zipf:EXPONENT", "lognormal:SPREAD", "counts:FILE"}
 
 // starts are texts up to their colons.
 func starts(of []string) []string {
@@ -168,6 +171,12 @@ func (l *Loaded) visit() error {
 	kind, _, _ := strings.Cut(l.Popularity, ":")
 	if !slices.ContainsFunc(starts(popularities), func(s string) bool { return strings.TrimSuffix(s, ":") == kind }) {
 		return wrong("popularity", document.NotOneOf(l.Popularity, popularities))
+	}
+	if l.Popularity == Alike {
+		if l.Shape != nil && l.Shape.IsMoE() {
+			l.Visited = &experts.Popularity{Alike: l.Shape.Experts.TopK}
+		}
+		return nil
 	}
 	p, err := experts.ParsePopularity(l.In, l.Popularity)
 	if err != nil {

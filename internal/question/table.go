@@ -238,7 +238,7 @@ var ofDeployments = []Setting{
 		As:  map[Command]string{Plan: "overlap of the exchange between experts with computation: " + strings.Join(plan.OverlapNames(), ", ") + "; any: the best of them"},
 		Ref: func(q *Question) any { return &q.Overlap }, Idle: noExperts},
 	{Name: "popularity", Opens: true, For: Plan | Deployed, Choices: starts(popularities), Open: true,
-		Doc: "how often experts are visited: uniform, served (as those of DeepSeek-V3 in service), zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default: as served, by all ranks alike)",
+		Doc: "how often experts are visited: uniform, served (as those of DeepSeek-V3 in service), alike (all tokens the same, as one token repeated), zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default: as served, by all ranks alike)",
 		Ref: func(q *Question) any { return &q.Popularity }, Idle: balanced},
 	{Name: "weights", For: Plan | Deployed | Forward, Choices: number.Words(),
 		Doc: "number format of the weights: " + strings.Join(number.Names(), ", ") + " (default: as published, where the system computes it; else bf16)",

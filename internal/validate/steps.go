@@ -23,6 +23,14 @@ var measuredStepColumns = []string{
 	"sequences_per_rank", "new_tokens_per_rank", "kv_tokens_per_rank", "time_ms",
 }
 
+// selfBenchmark begins how steps were measured that a scheduler of Dynamo makes itself, whose
+// prompts are one token repeated (components/src/dynamo/vllm/instrumented_scheduler.py,
+// _bench_inject_prefill): their values, and so what attention makes of them, are the same.
+const selfBenchmark = "engine self-benchmark"
+
+// leastContext is the shortest context of a decode step that can be asked for.
+const leastContext = 2
+
 // Steps predicts single engine steps as hosts time them: from scheduling to results, with no other
 // step in flight. Sequences and tokens are those of the busiest data-parallel rank.
 func Steps(ctx context.Context, name string, src io.Reader, base question.Question) (*Report, error) {
@@ -80,8 +88,13 @@ func stepTime(e *point.Estimator, base question.Question, get func(string) strin
 	}
 	step := &answer.Phases[0]
 	rules := &answer.Deployment.Engine
-	sequences, _ := strconv.Atoi(get("sequences_per_rank"))
-	host := rules.Alone(float64(sequences), float64(sequences*q.Prefix), answer.Deployment.Model.CacheGroups())
+	r := reader{get: get}
+	sequences := r.atLeastOne("sequences_per_rank")
+	host := rules.Alone(float64(sequences), answer.Deployment.Model.CacheGroups())
+	if get("phase") == string(question.Prefill) {
+		tokens := r.count("new_tokens_per_rank", 0) + r.count("kv_tokens_per_rank", 0)
+		host += rules.Handing(float64(tokens), q.TP*q.PP)
+	}
 	return 1e3 * (step.Estimate.StepTime + host), &step.Detail.Confidence, ""
 }
 
@@ -113,8 +126,15 @@ func stepQuestion(q question.Question, get func(string) string) (question.Questi
 		if e, err := engine.Find(q.Engine); err == nil {
 			q.Batch = e.Scheduling.Padded(sequences)
 		}
-		q.Context = max(1, each(cached+fresh))
+		q.Context = max(leastContext, each(cached+fresh))
 	case question.Prefill:
+		if strings.HasPrefix(get("measured_by"), selfBenchmark) {
+			q.Popularity = question.Alike
+		}
+		if e, err := engine.Find(q.Engine); err == nil && e.Scheduling.DecodesSingles && fresh == sequences {
+			q.Phase, q.Batch, q.Context = question.Decode, e.Scheduling.Padded(sequences), max(leastContext, each(cached)+1)
+			break
+		}
 		q.Prefix, q.Output = each(cached), 1
 		// Rounded up: one token more than is captured makes a step of another kind.
 		q.Input = q.Prefix + (fresh+sequences-1)/sequences

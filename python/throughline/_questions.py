@@ -50,7 +50,7 @@ def plan(*, model=None, system=None, gpus=None, decode_system=None, prefill_gpus
         redundant: redundant experts: tries up to this many, as far as they even out the load or the ranks
         drafts: draft tokens per decode step (multi-token prediction): tries up to this many
         overlap: overlap of the exchange between experts with computation: off, two-batch, single-batch; any: the best of them
-        popularity: how often experts are visited: uniform, served (as those of DeepSeek-V3 in service), zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default: as served, by all ranks alike)
+        popularity: how often experts are visited: uniform, served (as those of DeepSeek-V3 in service), alike (all tokens the same, as one token repeated), zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default: as served, by all ranks alike)
         routing: which replica gets a request: round-robin, least-loaded or prefix-aware
 
         Number formats
@@ -169,7 +169,7 @@ def estimate(*, model=None, system=None, gpus=None, decode_system=None, gpus_per
         redundant: redundant experts: extra copies of routed experts
         drafts: draft tokens per decode step (multi-token prediction)
         overlap: overlap of the exchange between experts with computation: off, two-batch, single-batch (default off)
-        popularity: how often experts are visited: uniform, served (as those of DeepSeek-V3 in service), zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default: as served, by all ranks alike)
+        popularity: how often experts are visited: uniform, served (as those of DeepSeek-V3 in service), alike (all tokens the same, as one token repeated), zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default: as served, by all ranks alike)
 
         Number formats
         weights: number format of the weights: nvfp4, mxfp4_a4, mxfp4, int4, int4_g32, w4a8, fp8, fp8_block, mxfp8, w8a8, int8, fp16, bf16, fp32, q2_k, q3_k_s, q3_k_m, q3_k_l, iq4_xs, iq4_nl, q4_0, q4_1, q4_k, q4_k_s, q4_k_m, q5_0, q5_k_s, q5_k_m, q6_k, q8_0, mxfp4_moe (default: as published, where the system computes it; else bf16)
@@ -292,7 +292,7 @@ def explain(*, model=None, system=None, gpus=None, decode_system=None, gpus_per_
         redundant: redundant experts: extra copies of routed experts
         drafts: draft tokens per decode step (multi-token prediction)
         overlap: overlap of the exchange between experts with computation: off, two-batch, single-batch (default off)
-        popularity: how often experts are visited: uniform, served (as those of DeepSeek-V3 in service), zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default: as served, by all ranks alike)
+        popularity: how often experts are visited: uniform, served (as those of DeepSeek-V3 in service), alike (all tokens the same, as one token repeated), zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default: as served, by all ranks alike)
 
         Number formats
         weights: number format of the weights: nvfp4, mxfp4_a4, mxfp4, int4, int4_g32, w4a8, fp8, fp8_block, mxfp8, w8a8, int8, fp16, bf16, fp32, q2_k, q3_k_s, q3_k_m, q3_k_l, iq4_xs, iq4_nl, q4_0, q4_1, q4_k, q4_k_s, q4_k_m, q5_0, q5_k_s, q5_k_m, q6_k, q8_0, mxfp4_moe (default: as published, where the system computes it; else bf16)
@@ -403,7 +403,7 @@ def simulate(*, model=None, system=None, decode_system=None, gpus_per_node=None,
         redundant: redundant experts: extra copies of routed experts
         drafts: draft tokens per decode step (multi-token prediction)
         overlap: overlap of the exchange between experts with computation: off, two-batch, single-batch (default off)
-        popularity: how often experts are visited: uniform, served (as those of DeepSeek-V3 in service), zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default: as served, by all ranks alike)
+        popularity: how often experts are visited: uniform, served (as those of DeepSeek-V3 in service), alike (all tokens the same, as one token repeated), zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default: as served, by all ranks alike)
         replicas: copies of the deployment
         routing: which replica gets a request: round-robin, least-loaded or prefix-aware
 
@@ -531,7 +531,7 @@ def compare(*, model=None, system=None, gpus=None, decode_system=None, gpus_per_
         redundant: redundant experts: extra copies of routed experts
         drafts: draft tokens per decode step (multi-token prediction)
         overlap: overlap of the exchange between experts with computation: off, two-batch, single-batch (default off)
-        popularity: how often experts are visited: uniform, served (as those of DeepSeek-V3 in service), zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default: as served, by all ranks alike)
+        popularity: how often experts are visited: uniform, served (as those of DeepSeek-V3 in service), alike (all tokens the same, as one token repeated), zipf:EXPONENT, lognormal:SPREAD or counts:FILE (default: as served, by all ranks alike)
 
         Number formats
         weights: number format of the weights: nvfp4, mxfp4_a4, mxfp4, int4, int4_g32, w4a8, fp8, fp8_block, mxfp8, w8a8, int8, fp16, bf16, fp32, q2_k, q3_k_s, q3_k_m, q3_k_l, iq4_xs, iq4_nl, q4_0, q4_1, q4_k, q4_k_s, q4_k_m, q5_0, q5_k_s, q5_k_m, q6_k, q8_0, mxfp4_moe (default: as published, where the system computes it; else bf16)
