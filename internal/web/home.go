@@ -15,7 +15,7 @@ var examples = []example{
 	{"Which request rate keeps p99 TTFT under half a second?", "Llama-3.1-8B on one H200", "/load?isl=512&model=Llama-3.1-8B&osl=128&rate=30&system=H200&ttft=p99:500ms"},
 	{"How do the lengths of prompts and answers change that?", "Qwen3-32B on two H100", "/map?gpus=2&isl=512,2048,8192&model=Qwen3-32B&mode=agg&osl=128,512,2048&system=H100_SXM"},
 	{"What of a chip matters: memory or network?", "DeepSeek-V3 on 16 H200, as a map", "/chips?batch=64&dp=16&model=DeepSeek-V3&system=H200&sys.mem1.GBps=x1&vary=sys.mem1.GBps%3Dx0.5:x2:9,sys.networks[1].bandwidth%3Dx0.5:x2:9"},
-	{"My server measures 31 ms per token. Where is the difference?", "Llama-3.1-70B on eight H100 behind vLLM", "/compare?concurrency=64&engine=vllm&measured=tpot%3D31ms,ttft%3D400ms&model=Llama-3.1-70B&system=H100_SXM&tp=8"},
+	{"My server measures 31 ms per token. Where is the difference?", "Llama-3.1-70B on eight H100 behind vLLM", "/compare?concurrency=64&engine=vllm&explain=tpot&measured=tpot%3D31ms,ttft%3D400ms&model=Llama-3.1-70B&system=H100_SXM&tp=8"},
 }
 
 // homing is the first page.
