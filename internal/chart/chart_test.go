@@ -382,3 +382,12 @@ func TestLabelsAreOfTheirDot(t *testing.T) {
 		t.Fatalf("%d dots", size)
 	}
 }
+
+// An axis too short for more than one step still has a number at either end: 1.6 ends at 2.
+func TestShortAxis(t *testing.T) {
+	a := &Axis{Zero: true}
+	e := a.domain(extent{0, 1.6}, 1)
+	if ticks := a.ticks(e, 1); e != (extent{0, 2}) || len(ticks) != 2 {
+		t.Errorf("%v, ticks %v", e, ticks)
+	}
+}

@@ -97,11 +97,10 @@ func (a *Axis) domain(e extent, ticks int) extent {
 			e.high *= by
 		}
 	}
-	marks := a.ticks(e, ticks)
-	if len(marks) < 2 || a.Log || a.Tail {
+	step := roundStep((e.high - e.low) / float64(max(ticks, 1)))
+	if a.Log || a.Tail || !(step > 0) || !finite(step) {
 		return e
 	}
-	step := marks[1] - marks[0]
 	if a.Low == nil {
 		e.low = step * math.Floor(e.low/step+1e-9)
 	}
