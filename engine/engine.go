@@ -69,8 +69,8 @@ type Scheduling struct {
 	ReadsNarrowCache bool `json:"reads_narrow_cache" required:"true"`
 	// LibraryProducts: 8-bit products with one scale run in cuBLAS, as 16-bit ones do.
 	LibraryProducts bool `json:"library_products" required:"true"`
-	// FusesElementwise: activations with their gates, and norms with residuals, are one kernel each,
-	// not several as in PyTorch's eager mode.
+	// FusesElementwise: activations with their gates, and norms with residuals, are one kernel
+	// each, not several as in PyTorch's eager mode.
 	FusesElementwise bool `json:"fuses_elementwise" required:"true"`
 	// Small is the batches of servers that are told nothing on chips with little memory.
 	Small *Small `json:"small"`

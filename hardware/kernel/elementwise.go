@@ -2,8 +2,8 @@ package kernel
 
 var elementwise = sectionOf("elementwise", func(s *Set) *map[string]*Curve { return &s.Elementwise })
 
-// Fused is the software of element-wise kernels that compilers and engines make: one pass over memory
-// for what PyTorch runs operator by operator.
+// Fused is the software of element-wise kernels that compilers and engines make: one pass over
+// memory for what PyTorch runs operator by operator.
 const Fused = "fused"
 
 // movers returns what picks an element-wise kernel: the fused one where it is asked for and was

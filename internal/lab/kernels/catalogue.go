@@ -265,8 +265,8 @@ func movingOnly(sets ...*kernel.Set) *kernel.Set {
 	return out
 }
 
-// besides adds compiled kernels to a chip whose own tables have those of PyTorch's eager mode: engines
-// run the one, plain forward passes the other.
+// besides adds compiled kernels to a chip whose own tables have those of PyTorch's eager mode:
+// engines run the one, plain forward passes the other.
 func besides(set, compiled *kernel.Set) {
 	for _, of := range []kernel.Slot{kernel.AddNorm, kernel.SiluMul} {
 		key := of.Key()
