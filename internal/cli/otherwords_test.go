@@ -15,6 +15,7 @@ func TestOtherWords(t *testing.T) {
 		"plan --num-gpus 3":       "throughline: unknown flag --num-gpus; here it is --gpus",
 		"check --clients 3":       "throughline: unknown flag --clients; throughline check --help lists the flags",
 		"simulate --zebra 3":      "throughline: unknown flag --zebra; throughline simulate --help lists the flags",
+		"estimate -tp 8":          "throughline: unknown flag -tp; did you mean --tp?",
 	} {
 		code, out, said := attempt(strings.Fields(args)...)
 		if first, _, _ := strings.Cut(said, "\n"); code != exitBadInput || out != "" || first != want {

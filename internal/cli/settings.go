@@ -119,6 +119,7 @@ func showRemarks(s Streams, remarks []question.Remark) {
 		if r.Setting != "" {
 			r.Setting = "--" + r.Setting
 		}
+		r.Text = settingName.ReplaceAllString(r.Text, "--$1")
 		fmt.Fprintln(s.Err, r)
 	}
 }

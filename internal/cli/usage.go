@@ -207,6 +207,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown):
+		if word := unknown.GetSpecifiedShortnames(); len(word) > 1 && cmd.Flags().Lookup(word) != nil {
+			return fmt.Errorf("unknown flag -%s; did you mean --%s?", word, word)
+		}
 		return unknownFlag(cmd, unknown.GetSpecifiedName())
 	case errors.As(err, &noValue):
 		return fmt.Errorf("--%s needs a value", noValue.GetFlag().Name)

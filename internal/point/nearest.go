@@ -14,36 +14,47 @@ import (
 // mostDeskGPUs is the most GPUs of one machine that are tried for a model that does not fit.
 const mostDeskGPUs = 8
 
-// Nearest are the smallest changes with which an overfull deployment fits, where its engine runs
-// layers on the host: a smaller format, fewer layers on the GPUs, more GPUs.
+// servedFormats are the smaller formats of weights that servers run, the largest first.
+var servedFormats = []string{"fp8", "int4"}
+
+// Nearest are the smallest changes with which an overfull deployment fits: a smaller format, fewer
+// layers on the GPUs where the engine runs others on the host, more GPUs.
 func (e *Estimator) Nearest(q *question.Question) string {
-	if !engine.RunsOnHost(q.Engine) {
-		return ""
+	if q.DP > 1 || q.Split() {
+		return "" // which of the GPUs should be more is not one number
 	}
+	host := engine.RunsOnHost(q.Engine)
 	var out []string
 	for _, name := range e.narrower(q) {
 		if try := *q; e.fits(&try, func() { try.Formats.Weights = name }) {
-			out = append(out, "weights "+name)
+			out = append(out, "`weights` "+name)
 			break
 		}
 	}
-	if layers := e.layers(q); layers > 0 {
-		out = append(out, fmt.Sprintf("gpu-layers %d", layers))
+	if layers := e.layers(q); host && layers > 0 {
+		out = append(out, fmt.Sprintf("`gpu-layers` %d", layers))
 	}
 	for n := max(q.Over, q.PP*q.TP) + 1; n <= mostDeskGPUs; n++ {
 		if try := *q; e.fits(&try, func() { try.Over, try.PP, try.TP = n, 1, 1 }) {
-			out = append(out, fmt.Sprintf("gpus %d", n))
+			out = append(out, fmt.Sprintf("`gpus` %d", n))
 			break
 		}
 	}
-	if len(out) == 0 {
+	switch {
+	case len(out) > 0:
+		return "it fits with " + strings.Join(out, ", or with ")
+	case host:
 		return "no smaller format, no share of layers on the host and no number of GPUs up to 8 makes it fit"
 	}
-	return "it fits with " + strings.Join(out, ", or with ")
+	return "neither FP8 nor INT4 weights nor any number of GPUs up to 8 makes it fit"
 }
 
-// narrower are the formats of GGUF files with fewer bytes than the given one, the largest first.
+// narrower are formats with fewer bytes than the given one, the largest first: those of GGUF files
+// where the engine reads them.
 func (e *Estimator) narrower(q *question.Question) (out []string) {
+	if !engine.RunsOnHost(q.Engine) {
+		return servedFormats
+	}
 	now, given := number.Find(q.Formats.Weights)
 	for i := range number.Formats {
 		if f := &number.Formats[i]; f.Kind == number.GGUF && f.BesideExperts == "" && (!given || f.Bytes < now.Bytes) {
