@@ -87,6 +87,10 @@ func stepTime(e *point.Estimator, base question.Question, get func(string) strin
 		return 0, nil, reasonIn(err)
 	}
 	step := &answer.Phases[0]
+	seconds, err := alikeTime(e, q, get, step.Estimate.StepTime)
+	if err != nil {
+		return 0, nil, reasonIn(err)
+	}
 	rules := &answer.Deployment.Engine
 	r := reader{get: get}
 	sequences := r.atLeastOne("sequences_per_rank")
@@ -95,7 +99,22 @@ func stepTime(e *point.Estimator, base question.Question, get func(string) strin
 		tokens := r.count("new_tokens_per_rank", 0) + r.count("kv_tokens_per_rank", 0)
 		host += rules.Handing(float64(tokens), q.TP*q.PP)
 	}
-	return 1e3 * (step.Estimate.StepTime + host), &step.Detail.Confidence, ""
+	return 1e3 * (seconds + host), &step.Detail.Confidence, ""
+}
+
+// alikeTime is the time of a step, or less where its prompts are alike: few experts are read then.
+// That few have all rows takes no longer here: kernels were measured with even loads, with hundreds
+// of rows, and are faster with thousands.
+func alikeTime(e *point.Estimator, q question.Question, get func(string) string, seconds float64) (float64, error) {
+	if get("phase") != string(question.Prefill) || !strings.HasPrefix(get("measured_by"), selfBenchmark) {
+		return seconds, nil
+	}
+	q.Popularity = question.Alike
+	answer, err := e.Answer(&q)
+	if err != nil {
+		return 0, err
+	}
+	return min(seconds, answer.Phases[0].Estimate.StepTime), nil
 }
 
 // stepQuestion is a row as a question about a bare step. The error holds all that is wrong with it.
@@ -128,9 +147,6 @@ func stepQuestion(q question.Question, get func(string) string) (question.Questi
 		}
 		q.Context = max(leastContext, each(cached+fresh))
 	case question.Prefill:
-		if strings.HasPrefix(get("measured_by"), selfBenchmark) {
-			q.Popularity = question.Alike
-		}
 		if e, err := engine.Find(q.Engine); err == nil && e.Scheduling.DecodesSingles && fresh == sequences {
 			q.Phase, q.Batch, q.Context = question.Decode, e.Scheduling.Padded(sequences), max(leastContext, each(cached)+1)
 			break
