@@ -190,6 +190,7 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		CapturedPrompts: s.capturedPrompts(&d.ServerOptions, captured, max(1, p.Plan.Attention.DP)),
 		PromptLaunch:    s.promptLaunch(d.Model),
 		Launches:        s.launches(p.System),
+		AbsorbedPrompt:  s.absorbedPrompt(p.System),
 		Pieces:          s.CapturesBy == "tokens" && sparseLatent(d.Model),
 		Staged:          s.staged(&u, p.System),
 		TunedExchange:   s.TunesExchange && p.System != nil && p.System.Kernels != nil && p.System.Kernels.Unfilled(),
@@ -329,6 +330,14 @@ func (e *Engine) sequenceFrom(u *unit) int {
 	}
 	const element = 2 // bytes of an activation
 	return e.Sequence.RankBytes * u.tp / (u.Shape.Hidden * element)
+}
+
+// absorbedPrompt is the most tokens of a prompt that latent attention takes for decode on a chip.
+func (s *Scheduling) absorbedPrompt(sys *hardware.System) int {
+	if sys == nil {
+		return 0
+	}
+	return s.AbsorbedPrompts[sys.Generation]
 }
 
 // fusesIndex reports whether the indexer of sparse attention is fused on a chip.

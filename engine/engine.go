@@ -106,6 +106,9 @@ type Scheduling struct {
 	// Launches is how many calls of the host launch an operator, by its name, on all chips and on
 	// those of a generation; others are launched as they are priced.
 	Launches map[string]map[string]int `json:"launches"`
+	// AbsorbedPrompts is the most tokens of a prompt that latent attention takes for decode, by
+	// generation of the chip.
+	AbsorbedPrompts map[string]int `json:"absorbed_prompts"`
 	// SparePairs is the generations on which experts have a place for every token and expert.
 	SparePairs []string `json:"spare_pairs"`
 	// StagedAllReduce is the all-reduces that go through a buffer which all ranks see.

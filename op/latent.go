@@ -85,12 +85,18 @@ func (s *stage) absorbs(phase Phase) bool {
 	return s.absorb[phase] || s.attn.IndexTopK > 0 && s.absorb[Decode]
 }
 
+// attendsLatent reports whether the sequences of a part do so: all of their phase, or short prompts
+// as steps of decode.
+func (s *stage) attendsLatent(p *part) bool {
+	return s.absorbs(p.phase) || s.absorb[Decode] && p.tokens <= float64(s.plan.AbsorbedPrompt)*p.sequences
+}
+
 // absorbed folds the up-projections of keys and values into queries and outputs, so that one read
 // of the latent cache serves all heads, as keys and as values.
 func (s *stage) absorbed(heads, nope, rope, value, rank float64) {
 	var tokens float64
 	for i := range s.parts[:s.n] {
-		if p := &s.parts[i]; s.absorbs(p.phase) {
+		if p := &s.parts[i]; s.attendsLatent(p) {
 			tokens += p.tokens
 		}
 	}
@@ -107,7 +113,7 @@ func (s *stage) absorbed(heads, nope, rope, value, rank float64) {
 		s.places(tokens)
 	}
 	for i := range s.parts[:s.n] {
-		if p := &s.parts[i]; s.absorbs(p.phase) {
+		if p := &s.parts[i]; s.attendsLatent(p) {
 			s.attendLatent(p, heads, rope, rank)
 		}
 	}
@@ -162,7 +168,7 @@ func (s *stage) attendLatent(p *part, heads, rope, rank float64) {
 func (s *stage) expanded(heads, nope, rope, value, rank float64) {
 	for i := range s.parts[:s.n] {
 		p := &s.parts[i]
-		if s.absorbs(p.phase) {
+		if s.attendsLatent(p) {
 			continue
 		}
 		keys := p.read

@@ -86,6 +86,19 @@ func TestMixedLatent(t *testing.T) {
 		product(op.OutputProjection, 2*8*10*8, 10*8, 8*(10+8), 0, 64, 8, 8, 10),
 	}))
 
+	// Prompts of 2.5 tokens on average are absorbed, too, if those of 3 are, and not of 2.
+	short := twoRanks
+	short.AbsorbedPrompt = 2
+	l.Stage(&short, mixture(&l, mixed...), &list)
+	if n := len(only(&list, op.LatentUp)); n != 1 {
+		t.Errorf("prompts of 2.5 tokens expand their latents in %d products", n)
+	}
+	short.AbsorbedPrompt = 3
+	l.Stage(&short, mixture(&l, mixed...), &list)
+	compare(t, only(&list, op.AbsorbQuery, op.LatentUp, op.FusedAttention), times(2, []row{
+		product(op.AbsorbQuery, 2*16*3*4, 2*3*4, 16*(3+4), 0, 16*4, 8, 4, 3),
+	}))
+
 	// With an indexer both are absorbed: one product for all 8 tokens in front of two attentions.
 	a := &m.Attention
 	a.IndexHeads, a.IndexDim, a.IndexTopK = 2, 3, 4

@@ -26,6 +26,8 @@ type Behaviour struct {
 	// CapturedPrompts and PromptLaunch are the same for steps with prompts.
 	CapturedPrompts int
 	PromptLaunch    float64
+	// AbsorbedPrompt is the most tokens of a prompt whose latent attention is that of decode.
+	AbsorbedPrompt int
 	// Launches is how many kernels the engine launches for an operator; nil: as they are priced.
 	Launches *Launches
 	// Pieces: graphs of steps with prompts end at every attention, launched operator by operator.
