@@ -9,7 +9,8 @@ import (
 // pools are what stands in front of the columns of servers that prefill or decode alone.
 var pools = []string{"prefill_", "decode_"}
 
-// Column is the column of runs that a header means; any other header means itself.
+// Column is the column of runs that a header means, whatever symbols, units and words for a mean
+// it has besides; any other header means itself.
 func Column(header string) string {
 	name := plain(header)
 	for _, pool := range pools {
@@ -20,7 +21,29 @@ func Column(header string) string {
 	if column, ok := columns[name]; ok {
 		return column
 	}
+	words := split(strings.ReplaceAll(bracket.ReplaceAllStringFunc(name, withoutUnits), "_", " "))
+	for _, noise := range [][]string{known.CountWords, known.Figures.Statistics["mean"]} {
+		had := len(words)
+		words = slices.DeleteFunc(words, func(w string) bool { return slices.Contains(noise, w) })
+		column := strings.Join(words, "_")
+		if also, ok := columns[column]; ok {
+			column = also
+		}
+		// Of a mean batch it is the result that is meant, of mean lengths what was sent.
+		mean := len(words) < had && noise[0] == known.Figures.Statistics["mean"][0]
+		if _, ok := known.Columns[column]; ok && (!mean || column == "isl" || column == "osl") {
+			return column
+		}
+	}
 	return name
+}
+
+// withoutUnits is what stands in brackets, unless it is units alone.
+func withoutUnits(text string) string {
+	if slices.ContainsFunc(split(text), func(w string) bool { return !slices.Contains(known.UnitWords, w) }) {
+		return text
+	}
+	return " "
 }
 
 // plain is a header in lower case with underscores: "Num GPUs", "num-gpus" and "num_gpus".
@@ -80,7 +103,10 @@ func rank(column, header string) int {
 	if header == column {
 		return 0
 	}
-	return 1 + slices.Index(known.Columns[column], header)
+	if i := slices.Index(known.Columns[column], header); i >= 0 {
+		return 1 + i
+	}
+	return 1 + len(known.Columns[column]) // by its words
 }
 
 // Names are the columns by their own names, in the order of the header, then by what they mean.

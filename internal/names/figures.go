@@ -47,6 +47,8 @@ func FigureOf(name string) (Figure, bool) {
 	if f.Quantity == "" {
 		return f, false
 	}
+	for take(map[string][]string{f.Quantity: v.Quantities[f.Quantity]}) != "" { // once more in other words
+	}
 	f.Statistic = take(v.Statistics)
 	f.Scope = take(v.Scopes)
 	if f.isTime() {

@@ -48,10 +48,14 @@ var known = func() (out struct {
 	SystemWords []string            `json:"system_words" required:"true"`
 	Formats     []Name              `json:"formats" required:"true"`
 	Columns     map[string][]string `json:"columns" required:"true"`
+	CountWords  []string            `json:"count_words" required:"true"`
+	UnitWords   []string            `json:"unit_words" required:"true"`
 	Packed      []string            `json:"packed" required:"true"`
 	Spreads     []Spread            `json:"spreads" required:"true"`
 	Figures     vocabulary          `json:"figures" required:"true"`
 	Flags       []Flag              `json:"flags" required:"true"`
+	Empty       []string            `json:"empty" required:"true"`
+	Endless     []string            `json:"endless" required:"true"`
 }) {
 	doc := document.Parse("names.json", file)
 	doc.Decode(&out)
@@ -162,11 +166,12 @@ func System(text string) (Found, bool) {
 	return out, true
 }
 
-// separate takes counts off names: 8xH100, H100x8.
+// separate takes counts off names: 8xH100, 2x8xH100, H100x8.
 func separate(words []string) (out []string) {
 	for _, w := range words {
 		if m := counted.FindStringSubmatch(w); m != nil {
-			out = append(out, m[1]+"x", m[2])
+			out = append(out, m[1]+"x")
+			out = append(out, separate(m[2:])...)
 		} else if m := times.FindStringSubmatch(w); m != nil {
 			out = append(out, m[1], "x"+m[2])
 		} else {
@@ -225,14 +230,4 @@ func Yes(text string) bool {
 		return true
 	}
 	return false
-}
-
-var numbers = regexp.MustCompile(`[0-9]+(?:\.[0-9]+)?`)
-
-// Number is the only number in a text such as "ShareGPT mean 215"; else the text as it is.
-func Number(text string) string {
-	if found := numbers.FindAllString(text, -1); len(found) == 1 && !strings.HasPrefix(text, "-") {
-		return found[0]
-	}
-	return text
 }

@@ -73,7 +73,7 @@ func Replaced(column string) bool { return replaced[column] }
 var replaced = func() map[string]bool {
 	out := map[string]bool{}
 	for _, name := range []string{
-		"mode", "disagg", "gpus", "num_prompts", "spec", "spec_tokens", "achieved_concurrency", "request_rate", "rate", "workers", "dp_attention", "arrival", "power_limit", "version",
+		"mode", "disagg", "gpus", "num_prompts", "spec", "spec_tokens", "achieved_concurrency", "request_rate", "rate", "workers", "dp_attention", "layout", "isl_osl", "arrival", "power_limit", "version",
 		"model", "system", "engine", "weights", "cache", "isl", "osl", "concurrency", "seed", "instances", "drafts", "tp", "pp", "dp", "ep", "moe_tp", "batch", "redundant", "overlap",
 	} {
 		for _, column := range append([]string{name}, names.Others(name)...) {
@@ -177,7 +177,7 @@ func (reader *RowReader) fill(r Row, measured bool, out map[string]string) error
 	output, _ := strconv.Atoi(out["osl"])
 	clients, _ := strconv.Atoi(out["concurrency"])
 	n := workload.Lengths{Input: input, Output: output}
-	if rate := r.Cell("request_rate"); finite(rate) {
+	if rate := r.rate(); finite(rate) {
 		out["rate"], out["arrival"] = rate, "poisson"
 		if words := r.Cell("arrival"); words != "" {
 			if _, err := workload.ParseArrival(words); err == nil {
@@ -185,7 +185,7 @@ func (reader *RowReader) fill(r Row, measured bool, out map[string]string) error
 			}
 		}
 	}
-	if prompts := wholeMean(r.Cell("num_prompts")); perClient.FindString(prompts) == "" {
+	if prompts := wholeMean(r.prompts()); perClient.FindString(prompts) == "" {
 		out["num_prompts"] = prompts
 	}
 	l := reader.load(rowFiles{out["model"], out["system"], Formats{Weights: out["weights"], Cache: out["cache"]}})

@@ -39,9 +39,10 @@ var derived = map[string]func(Row) string{
 	"system":          func(r Row) string { return cmp.Or(r.system().Name, withoutNote(r.Cell("system"))) },
 	"engine":          func(r Row) string { name, _ := r.engine(); return name },
 	"weights":         Row.precision,
-	"cache":           func(r Row) string { return formatName(r.Cell("cache")) },
+	"cache":           Row.cacheFormat,
+	"request_rate":    Row.rate,
 	"instances":       func(r Row) string { return cmp.Or(r.Cell("instances"), "1") },
-	"isl":             func(r Row) string { return wholeMean(names.Number(r.Cell("isl"))) },
+	"isl":             func(r Row) string { return wholeMean(names.Number(r.length("isl"))) },
 	"osl":             Row.output,
 	"concurrency":     Row.clients,
 	"gpus":            Row.gpus,
@@ -53,10 +54,13 @@ var derived = map[string]func(Row) string{
 // clients are those that wait for their answers. All prompts at once are as many clients with one
 // request each; where a table says neither clients nor a rate, those under way on average count.
 func (r Row) clients() string {
-	if text := r.Cell("concurrency"); text != "" || finite(r.Cell("request_rate")) {
-		return wholeMean(text)
+	if text := r.Cell("concurrency"); !names.Empty(text) || finite(r.rate()) {
+		if strings.Contains(text, "/") {
+			return text // of each GPU or server
+		}
+		return wholeMean(names.Number(text))
 	}
-	if prompts := r.Cell("num_prompts"); prompts != "" && r.burst() {
+	if prompts := r.prompts(); prompts != "" && r.burst() {
 		return wholeMean(prompts)
 	}
 	return wholeMean(r.Cell("achieved_concurrency"))
@@ -64,8 +68,31 @@ func (r Row) clients() string {
 
 // burst reports whether all requests of a row come together and nothing caps those under way.
 func (r Row) burst() bool {
-	rate := strings.ToLower(r.Cell("request_rate"))
-	return r.Cell("concurrency") == "" && (rate == "inf" || rate == "infinity")
+	return names.Empty(r.Cell("concurrency")) && r.rate() == "inf"
+}
+
+// rate is the requests per second that come, or inf.
+func (r Row) rate() string { return names.Rate(r.Cell("request_rate")) }
+
+// length is that of a request, from a column of its own or that of both, such as 1024/512.
+func (r Row) length(column string) string {
+	text := r.Cell(column)
+	if isl, osl, ok := names.Pair(cmp.Or(r.Cell("isl_osl"), text)); ok && (text == "" || r.Cell("isl") == r.Cell("osl")) {
+		return map[string]string{"isl": isl, "osl": osl}[column]
+	}
+	return text
+}
+
+// cacheOf is the format of the cache behind that of the weights: BF16 + FP8 KV.
+var cacheOf = regexp.MustCompile(`(?i)([a-z]+[0-9]+[a-z0-9_]*)[ -](?:kv|cache|kv[ -]?cache)\b`)
+
+// cacheFormat is that of keys and values.
+func (r Row) cacheFormat() string {
+	text := r.Cell("cache")
+	if m := cacheOf.FindStringSubmatch(r.Cell("weights")); m != nil && text == "" {
+		text = m[1]
+	}
+	return formatName(text)
 }
 
 // gpus are those of all servers: as the table counts them, or in front of the chip's name.
@@ -123,7 +150,7 @@ func wholeMean(text string) string {
 
 // output is the tokens of an answer: those that were measured where answers end by themselves.
 func (r Row) output() string {
-	text := names.Number(r.Cell("osl"))
+	text := names.Number(r.length("osl"))
 	if mean := r.Cell("measured_output_mean"); mean != "" && strings.Contains(r.Cell("length_spread"), "early EOS") {
 		text = mean
 	}
@@ -386,9 +413,21 @@ func (r Row) protocol(n workload.Lengths, clients int) (*protocol.Protocol, work
 // perClient is how tables say that each client sends so many requests.
 var perClient = regexp.MustCompile(`^([0-9]+) ?[x×*]`)
 
+// prompts are all that are sent, or how many each client sends: 10 x conc.
+func (r Row) prompts() string {
+	text := r.Cell("num_prompts")
+	switch {
+	case names.Empty(text):
+		return ""
+	case perClient.MatchString(text):
+		return text
+	}
+	return names.Number(text)
+}
+
 // requests are those of each client, as far as the row says it; 0: it does not.
 func (r Row) requests(clients int) float64 {
-	prompts := r.Cell("num_prompts")
+	prompts := r.prompts()
 	if m := perClient.FindStringSubmatch(prompts); m != nil {
 		n, _ := strconv.ParseFloat(m[1], 64)
 		return n
@@ -401,6 +440,7 @@ func (r Row) requests(clients int) float64 {
 
 // Completed is a row with the model and lengths of its benchmark's dataset where it has none.
 func (r Row) Completed() Row {
+	r = r.laidOut()
 	p := protocol.Named(r.Cell("benchmark"))
 	if p == nil {
 		return r

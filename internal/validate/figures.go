@@ -37,8 +37,8 @@ func (a *answer) requests() float64 {
 type servingFigure struct {
 	name string
 	of   names.Figure // what it is, of which the unit does not count
-	// columns hold it in a table, and how many milliseconds their units have. The prediction goes
-	// under out, or if that is empty under the table's own name prefixed with "predicted_".
+	// columns hold it in a table, in units of their own. The prediction goes under out, or if that is
+	// empty under the table's own name prefixed with "predicted_".
 	columns []figureColumn
 	out     string
 	brief   bool // summed up by class alone, not by group
@@ -47,7 +47,7 @@ type servingFigure struct {
 
 type figureColumn struct {
 	name string
-	unit float64
+	of   names.Figure
 }
 
 // times are what clients measure of requests.
@@ -114,9 +114,9 @@ func presentFigures(header []string) (figures []servingFigure, columns []string)
 	found := map[names.Figure][]figureColumn{}
 	for _, column := range header {
 		if f, ok := names.FigureOf(column); ok {
-			unit := f.Milliseconds()
+			of := f
 			f.Unit = ""
-			found[f] = append(found[f], figureColumn{column, unit})
+			found[f] = append(found[f], figureColumn{column, of})
 		}
 	}
 	for i, f := range servingFigures {
@@ -126,7 +126,7 @@ func presentFigures(header []string) (figures []servingFigure, columns []string)
 		}
 		figures = append(figures, f)
 		out := f.out
-		if out == "" && f.columns[0].unit == 1 {
+		if out == "" && f.columns[0].of.Milliseconds() == 1 {
 			out = "predicted_" + f.columns[0].name
 		} else if out == "" {
 			out = "predicted_" + f.of.Quantity + "_" + f.of.Statistic + "_ms"
@@ -146,9 +146,10 @@ func IsFigure(column string) bool {
 // measured is what a row has of the figure, in ms if it is a time.
 func (f *servingFigure) measured(of func(string) string) Figure {
 	for _, c := range f.columns {
-		if text := of(c.name); text != "" {
-			out := ifMeasured(text)
-			out.Measured *= c.unit
+		if text := of(c.name); !names.Empty(text) {
+			number, unit := names.Time(text, c.of)
+			out := ifMeasured(number)
+			out.Measured *= unit * c.of.Milliseconds()
 			return out
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"throughline/estimate"
 	"throughline/hardware"
 	"throughline/internal/document"
+	"throughline/internal/names"
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/runs"
@@ -90,6 +91,9 @@ func (t Trial) Serving(ctx context.Context, name string, src io.Reader, q questi
 
 func (p *servingPredictor) checkHeader(header []string) error {
 	missing := slices.DeleteFunc(slices.Clone(servingColumns), func(c string) bool {
+		if slices.ContainsFunc(header, func(h string) bool { return question.Says(names.Column(h), c) }) {
+			return true
+		}
 		s, _ := question.Lookup(question.Estimate, c)
 		return s.Get(&p.base) != "" || slices.ContainsFunc(s.RunNames(), func(name string) bool { return slices.Contains(header, name) })
 	})
