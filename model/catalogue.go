@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"throughline/internal/catalogue"
+	"throughline/internal/names"
 	"throughline/number"
 )
 
@@ -136,16 +137,22 @@ var Catalogue = catalogue.Set{What: "model", Checkpoints: true, Files: files, Al
 	"Granite-3.2-8B": "Granite-3.3-8B",
 	"CodeGemma-2B":   "Gemma-2B", "CodeGemma-1.1-2B": "Gemma-2B", "CodeGemma-7B": "Gemma-7B",
 	"Kimi-Linear": "Kimi-Linear-48B-A3B",
-	"GLM-4.5V":    "GLM-4.5-Air",
+	"GLM-4.5V":    "GLM-4.5-Air", "GLM-4.6V": "GLM-4.5-Air",
+	// Trained on from the shape of another, or its language model, as their cards say.
+	"INTELLECT-3": "GLM-4.5-Air", "Intern-S1": "Qwen3-235B-A22B", "Intern-S1-mini": "Qwen3-8B", "MiniMax-Text-01": "MiniMax-M1",
+	"Hermes-3-Llama-3.1-8B": "Llama-3.1-8B", "Hermes-3-Llama-3.1-70B": "Llama-3.1-70B", "Hermes-3-Llama-3.1-405B": "Llama-3.1-405B", "Hermes-4-70B": "Llama-3.1-70B", "Hermes-4-405B": "Llama-3.1-405B",
+	"vicuna-7b": "Llama-2-7B", "vicuna-13b": "Llama-2-13B", "Baichuan-M2-32B": "Qwen2.5-32B", "InternVL3-78B": "Qwen2.5-72B", "InternVL3-38B": "Qwen2.5-32B", "InternVL3-8B": "Qwen2.5-7B",
+	"DeepSeek-R1-671B": "DeepSeek-R1", "DeepSeek-V3-671B": "DeepSeek-V3",
 }, Endings: []string{
 	// Trainings and versions of one shape.
-	"instruct", "chat", "base", "it", "hf", "thinking", "terminus", "exp", "official", "v0.1", "v0.2", "v0.3", "v1", "v2",
+	"instruct", "chat", "base", "it", "hf", "thinking", "terminus", "exp", "official", "v0.1", "v0.2", "v0.3", "v1", "v1.5", "v2",
 	"pt", "sft", "rl", "preview", "reasoning",
 	// Lengths of context.
-	"4k", "8k", "128k",
+	"4k", "8k", "32k", "40k", "80k", "128k", "1m",
 	// Number formats of the weights.
 	"bf16", "fp16", "fp8", "fp4", "nvfp4", "mxfp4", "int8", "int4", "awq", "gptq", "w4a16", "w8a8", "w4a8", "w8a16",
-	"w8a8c8", "modelopt", "quarot", "mtp", "dynamic", "block", "kv", "quantized.w8a8", "quantized.w4a16",
+	"w8a8c8", "modelopt", "quarot", "mtp", "dynamic", "block", "kv", "quantized.w8a8", "quantized.w4a16", "quantized.w8a16",
+	"4bit", "8bit", "bnb", "gguf", "mlx", "autoround", "marlin", "nvfp4a16", "g128",
 }}
 
 // NamedFormat is the number format that a checkpoint name, such as Llama-3.1-70B-FP8-KV, ends in.
@@ -154,6 +161,9 @@ func NamedFormat(ref string) string {
 	for i := len(words) - 1; i > 0 && slices.Contains(Catalogue.Endings, words[i]); i-- {
 		if f, ok := number.Find(words[i]); ok {
 			return f.Name
+		}
+		if found, ok := names.Format(strings.TrimPrefix(words[i], "quantized.")); ok && found.Name != "" {
+			return found.Name
 		}
 	}
 	return ""

@@ -97,7 +97,7 @@ var omissions = []struct{ key, what string }{
 
 var families = []family{
 	{
-		types: []string{"llama"}, architectures: []string{"LlamaForCausalLM"},
+		types: []string{"llama", "seed_oss"}, architectures: []string{"LlamaForCausalLM", "SeedOssForCausalLM"},
 		layers: everyLayer(full), kinds: kinds{full: grouped}, heads: headKeys{kvAsHeads: true},
 		width: "intermediate_size",
 	},
@@ -177,9 +177,10 @@ var families = []family{
 		harmless: []string{"multimodal_projector_bias", "projector_hidden_act", "spatial_merge_size", "vision_feature_layer"},
 	},
 	{
-		types: []string{"mixtral"}, architectures: []string{"MixtralForCausalLM"},
+		types: []string{"mixtral", "phimoe"}, architectures: []string{"MixtralForCausalLM", "PhiMoEForCausalLM"},
 		layers: slidingIfGiven, kinds: kinds{full: grouped, sliding: windowed},
 		width: "intermediate_size", experts: &expertKeys{width: "intermediate_size"},
+		harmless: []string{"lm_head_bias", "input_jitter_noise", "router_jitter_noise"},
 	},
 	{
 		types:         []string{"qwen2", "qwen2_5_vl", "qwen2_5_vl_text", "mimo"},

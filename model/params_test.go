@@ -166,6 +166,9 @@ func TestParams(t *testing.T) {
 		// Phi-3 and Phi-4 reports and cards: 3.8 B, 14 B, 14.7 B, 3.84 B.
 		{"Phi-3-mini", 3.82, 3.82, everything, 0, 0},
 		{"Phi-3.5-mini", 3.82, 3.82, everything, 0, 0},
+		// Model cards: 41.9 B and 6.6 B; 36 B, as the name says.
+		{"Phi-3.5-MoE", 41.9, 6.6, everything, 0, 0},
+		{"Seed-OSS-36B", 36.15, 36.15, everything, 0, 0},
 		{"Phi-3-medium", 14.0, 14.0, everything, 0, 0},
 		{"Phi-4", 14.7, 14.7, everything, 0, 0},
 		{"Phi-4-mini", 3.84, 3.84, everything, 0, 0},

@@ -119,7 +119,7 @@ func base(ref string) string {
 func Fold(name string) string {
 	var b strings.Builder
 	runes := []rune(strings.ToLower(name))
-	isSeparator := func(r rune) bool { return strings.ContainsRune("-_. ", r) }
+	isSeparator := func(r rune) bool { return strings.ContainsRune("-_.: ", r) }
 	for i, r := range runes {
 		if !isSeparator(r) {
 			b.WriteRune(r)
