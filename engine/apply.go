@@ -202,6 +202,7 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		SharedBeside:    beside,
 		ExpertTile:      s.expertTile(&u, p.System),
 		SparePairs:      p.System != nil && slices.Contains(s.SparePairs, p.System.Generation),
+		UntunedExperts:  e.untuned(&u, p.System),
 		FusedQuantise:   s.fuses(&d.Precision) && !d.Model.Hyper(), // hyper-connections write 16 bits
 		LightLast:       s.PipelineRest == "before the last",
 	}

@@ -20,7 +20,7 @@ func (e *Engine) Changed(number string, change func(was float64) float64) (*Engi
 	if err != nil {
 		return nil, err
 	}
-	out := &Engine{rules: e.rules, Attention: e.Attention, Options: e.Options, RouterOptions: e.RouterOptions, source: src}
+	out := &Engine{rules: e.rules, Attention: e.Attention, Options: e.Options, RouterOptions: e.RouterOptions, Tiles: e.Tiles, source: src}
 	doc := document.Parse(e.Name, src)
 	if err := doc.Err(); err != nil {
 		return nil, err

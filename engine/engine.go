@@ -292,6 +292,9 @@ type Engine struct {
 	Options       Options
 	RouterOptions Options // of the router
 
+	Tiles *Tiles // of experts; nil: kernels choose them
+
+	version  string // the known one that it is; empty: the current one
 	source   []byte // of its file, where numbers were changed; nil: as it is
 	versions func() (map[string]*Engine, error)
 	ports    map[string]*Scheduling // by maker of the chip
@@ -374,7 +377,7 @@ func load() []*Engine {
 
 // newEngine reads the engine of a name from its files.
 func newEngine(name string, r rules) *Engine {
-	e := &Engine{rules: r, Attention: readAttention(name)}
+	e := &Engine{rules: r, Attention: readAttention(name), Tiles: readTiles(name)}
 	read(path.Join("data/options", name+".json"), &e.Options)
 	if router := path.Join("data/options", name+"_router.json"); exists(router) {
 		read(router, &e.RouterOptions)

@@ -108,6 +108,7 @@ func (e *Engine) decode(file document.Value) error {
 		out := map[string]*Engine{}
 		for version := range e.Versions {
 			was, patched := bare, file
+			was.version = version
 			for _, v := range e.lineage(version) {
 				patched = patched.Merged(e.Versions[v].Patch)
 				was.Attention = was.Attention.at(v)

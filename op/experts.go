@@ -140,11 +140,12 @@ func (s *stage) expertBlock(x expertProduct, tokens, hidden, width float64) {
 	s.sortRows(tokens, hidden, float64(s.model.Experts.TopK))
 	if s.model.MLP == model.Gated {
 		s.expertLinear(ExpertGateUp, x, hidden, 2*width)
-		s.list.last().Gated = true
+		s.list.last().Gated, s.list.last().Untuned = true, s.plan.UntunedExperts
 		s.activate(ExpertActivation, x.tokens*width, siluFlops)
 		s.unary(ExpertGateMultiply, x.tokens*width, 1)
 	} else {
 		s.expertLinear(ExpertUp, x, hidden, width)
+		s.list.last().Untuned = s.plan.UntunedExperts
 		s.activate(ExpertActivation, x.tokens*width, geluFlops)
 	}
 	s.quantise(ExpertQuantise, x.tokens*width)

@@ -55,6 +55,8 @@ type Behaviour struct {
 	// SparePairs: where ranks gather tokens, kernels of experts also clear, activate and add up the
 	// places of tokens that other ranks' experts compute.
 	SparePairs bool
+	// UntunedExperts: kernels of experts have no tiles tuned for their shape.
+	UntunedExperts bool
 	// FewRouted is the most tokens whose router is a small kernel of the engine's own.
 	FewRouted int
 

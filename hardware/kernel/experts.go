@@ -1,6 +1,10 @@
 package kernel
 
-import "cmp"
+import (
+	"cmp"
+	"math"
+	"strings"
+)
 
 var fusedExperts = sectionOf("experts", func(s *Set) *map[string]*GroupedModel { return &s.Experts })
 
@@ -10,7 +14,8 @@ var expertsSlot = slot{
 	pick: pickExperts,
 	prepare: func(s *Set, key string, t *Types) (Timing, error) {
 		g, err := s.Experts[key].prepare(t)
-		return &expertsTiming{g}, err
+		plain, isTuned := strings.CutSuffix(key, Tuned)
+		return &expertsTiming{g, isTuned && s.Experts[plain] != nil}, err
 	},
 }
 
@@ -22,7 +27,7 @@ var dispatchedExpertsSlot = slot{
 	pick: func(s *Set, t *Types) []string { return typed(&dispatchedBlocks, s, t.Matrix) },
 	prepare: func(s *Set, key string, t *Types) (Timing, error) {
 		g, err := s.DispatchedExperts[key].prepare(t)
-		return &expertsTiming{g}, err
+		return &expertsTiming{groupedTiming: g}, err
 	},
 }
 
@@ -75,7 +80,8 @@ func (s *Set) narrow(t *Types) string {
 	return ""
 }
 
-// pickExperts picks fused kernels of expert blocks: the faster of tuned tiles and others, by shape.
+// pickExperts picks fused kernels of expert blocks: the faster of tuned tiles, where a shape has
+// any, and others.
 func pickExperts(s *Set, t *Types) []string {
 	if key := s.narrow(t); key != "" {
 		return []string{key}
@@ -87,7 +93,10 @@ func pickExperts(s *Set, t *Types) []string {
 // activation's input and output, and the results to be added up.
 func BlockElements(outer, up, inner float64) float64 { return up + inner + outer }
 
-type expertsTiming struct{ *groupedTiming }
+type expertsTiming struct {
+	*groupedTiming
+	tuned bool // for the shape, where there is another kernel for others
+}
 
 // Block is the widths of an expert block: from outer to up, twice inner if gated, and back.
 func (s *Shape) Block() (outer, up, inner float64) {
@@ -98,6 +107,9 @@ func (s *Shape) Block() (outer, up, inner float64) {
 }
 
 func (t *expertsTiming) Seconds(p *Pace, s *Shape) float64 {
+	if t.tuned && s.Untuned {
+		return math.Inf(1)
+	}
 	outer, up, inner := s.Block()
 	experts, m := s.Count, t.rows(s)
 	return t.latency + t.grouped(p, experts, m, up, outer) + t.grouped(p, experts, m, outer, inner) +

@@ -161,7 +161,7 @@ func TestLaws(t *testing.T) {
 			e, m, n, k := x[0], x[1], x[2], x[3]
 			return max(2*e*m*n*k/rate, e*(m*k+n*k+2*m*n)/bandwidth)
 		}, "experts", "m", "n", "k")
-		block, gated := expertsTiming{k}, rapid.Bool().Draw(t, "gated")
+		block, gated := expertsTiming{groupedTiming: k}, rapid.Bool().Draw(t, "gated")
 		law(t, g.Latency, func(x []float64) float64 {
 			return block.Seconds(&pace, &Shape{Count: x[0], Rows: x[1], K: x[2], N: x[3], Gated: gated})
 		}, func(x []float64) float64 {
@@ -312,7 +312,7 @@ func TestBlock(t *testing.T) {
 	up := 2*(2*2*3*4*5) + 2*(4*5+3*5+2*3*4)        // twice the operations, and weights, inputs and outputs
 	down := 2*(2*2*3*5*2) + 2*(5*2+3*2+2*3*5)      // as well
 	want := float64(1 + up + down + 2*2*3*(4+2+5)) // read 4, write 2, read 5, of two bytes
-	block := expertsTiming{k}
+	block := expertsTiming{groupedTiming: k}
 	if got := block.Seconds(&unit, &Shape{Count: 2, Rows: 3, K: 5, N: 4, Gated: true}); math.Abs(got-want) > 1e-9 {
 		t.Errorf("%g, not %g", got, want)
 	}

@@ -96,6 +96,24 @@ func some() *Set {
 	}
 }
 
+// TestUntuned: blocks without tiles for their shape take the time of default ones, 4, tuned or not;
+// where only tuned ones were measured, theirs.
+func TestUntuned(t *testing.T) {
+	half := Types{Matrix: "bfloat16", Wide: "bfloat16", Weight: 2}
+	seconds := func(s *Set, untuned bool) float64 {
+		k, _ := s.Bind(half).For(Use{Slot: Experts})
+		return k.Seconds(&Pace{}, &Shape{M: 1, N: 1, K: 1, Count: 1, Rows: 1, Untuned: untuned})
+	}
+	if tuned, untuned := seconds(some(), false), seconds(some(), true); tuned != 3.5 || untuned != 4 {
+		t.Errorf("%g tuned, %g not, want 3.5 and 4", tuned, untuned)
+	}
+	alone := some()
+	delete(alone.Experts, "bfloat16")
+	if untuned := seconds(alone, true); untuned != 3.5 {
+		t.Errorf("%g without default tiles, want 3.5", untuned)
+	}
+}
+
 // TestBind: which model a precision runs in.
 func TestBind(t *testing.T) {
 	half := Types{Matrix: "float16", Attention: "float16", Cache: "bfloat16", Wide: "bfloat16", Weight: 2, Dispatch: 2, Combine: 2}

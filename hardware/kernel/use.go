@@ -72,6 +72,8 @@ type Shape struct {
 	Nodes, Groups, Limit int16
 	// Gated: an expert block has gates; linear attention follows the gated delta rule.
 	Gated bool
+	// Untuned: an expert block has no tiles tuned for its shape.
+	Untuned bool
 	// Uneven: rows per matrix vary by chance, with Rows as their mean.
 	Uneven bool
 }

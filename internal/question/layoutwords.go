@@ -8,8 +8,8 @@ import (
 )
 
 var (
-	// sizeWords are parallel sizes as people write them. DEP8 is attention and experts over the data of
-	// eight ranks, TEP8 attention by tensors and experts.
+	// sizeWords are parallel sizes as people write them. DEP8 is attention and experts over the
+	// data of eight ranks, TEP8 attention by tensors and experts.
 	sizeWords    = regexp.MustCompile(`(?i)\b(dep|tep|etp|tp|dp|pp|ep)[ _=:-]*([0-9]{1,4})`)
 	runTogether  = regexp.MustCompile(`([0-9_])([A-Za-z])`)
 	serverWords  = regexp.MustCompile(`(?i)^\s*([0-9]{1,3})\s*[x×*]\s*[a-z]`)

@@ -37,8 +37,8 @@ func (a *answer) requests() float64 {
 type servingFigure struct {
 	name string
 	of   names.Figure // what it is, of which the unit does not count
-	// columns hold it in a table, in units of their own. The prediction goes under out, or if that is
-	// empty under the table's own name prefixed with "predicted_".
+	// columns hold it in a table, in units of their own. The prediction goes under out, or if that
+	// is empty under the table's own name prefixed with "predicted_".
 	columns []figureColumn
 	out     string
 	brief   bool // summed up by class alone, not by group
