@@ -79,6 +79,17 @@ func TestWideExperts(t *testing.T) {
 	}
 }
 
+// TestOneReplica: data-parallel attention of one replica, where a table says that there is one, is
+// none; where it says none, all ranks have it.
+func TestOneReplica(t *testing.T) {
+	for dp, want := range map[string][2]string{"1": {"8", "1"}, "": {"1", "8"}, "4": {"2", "4"}} {
+		r := rowOf(map[string]string{"tp": "8", "dp": dp, "dp_attention": "True"})
+		if got := [2]string{r.Get("tp"), r.Get("dp")}; got != want {
+			t.Errorf("dp %q: tp and dp are %v, want %v", dp, got, want)
+		}
+	}
+}
+
 // TestRangeRatios: any ratio that a table says counts.
 func TestRangeRatios(t *testing.T) {
 	for words, want := range map[string]string{

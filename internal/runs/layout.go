@@ -25,7 +25,10 @@ func ServerOf(cell func(column string) string, prefix string, wide bool) Server 
 		return Server{}
 	}
 	ranks := s.TP * s.DP
-	if strings.EqualFold(cmp.Or(cell(prefix+"dp_attention"), cell("dp_attention")), "true") {
+	// SGLang ignores data-parallel attention of one replica (_handle_data_parallelism in
+	// python/sglang/srt/server_args.py of 0.5.3 to 0.5.9); other engines have no such pair.
+	one := cell(prefix+"dp") == "1"
+	if strings.EqualFold(cmp.Or(cell(prefix+"dp_attention"), cell("dp_attention")), "true") && !one {
 		ranks = s.TP
 		if s.DP == 1 {
 			s.DP = s.TP
