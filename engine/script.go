@@ -2,11 +2,13 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"throughline/internal/shell"
+	"throughline/number"
 )
 
 // Script is the fleet as a shell script to run on every node with its number: it starts the node's
@@ -126,7 +128,7 @@ func (f *Fleet) function(writef func(string, ...any), role string) {
 	if first.Config != "" {
 		writef("  CONFIG=$files/%s.yml", role)
 	}
-	for _, name := range sortedKeys(first.Variables) {
+	for _, name := range slices.Sorted(maps.Keys(first.Variables)) {
 		if first.Devices == nil || name != f.visible(f.unit(role)) {
 			writef("  export %s=%s", name, shellWord(first.Variables[name]))
 		}
@@ -206,7 +208,7 @@ func (f *Fleet) entry(writef func(string, ...any)) {
 	if f.Port > 0 {
 		writef("  echo \"http://${node[0]}:%d answers\"", f.Port)
 	} else {
-		writef("  echo \"%s answer\"", count(len(f.Servers), "server"))
+		writef("  echo \"%s answer\"", number.Count(len(f.Servers), "server"))
 	}
 	writef("fi\n\n# Until one of them ends.\nwhile [ \"${#pids[@]}\" -gt 0 ]; do\n  alive\n  pause\ndone")
 }
@@ -241,22 +243,6 @@ func wrapWords(command []string, indent string) string {
 		b.WriteString(shellWord(w))
 	}
 	return b.String()
-}
-
-func sortedKeys(m map[string]string) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // commentWidth is the width of comment lines.

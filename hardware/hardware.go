@@ -3,6 +3,7 @@
 package hardware
 
 import (
+	"maps"
 	"slices"
 
 	"throughline/hardware/kernel"
@@ -230,14 +231,5 @@ func Between(a, b *System, span int) int {
 func (s *System) MaxProcs() int { return s.Networks[len(s.Networks)-1].Size }
 
 // MatrixTypes and VectorTypes are the number types the system has, sorted.
-func (s *System) MatrixTypes() []string { return sortedKeys(s.Matrix) }
-func (s *System) VectorTypes() []string { return sortedKeys(s.Vector) }
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func (s *System) MatrixTypes() []string { return slices.Sorted(maps.Keys(s.Matrix)) }
+func (s *System) VectorTypes() []string { return slices.Sorted(maps.Keys(s.Vector)) }

@@ -3,6 +3,8 @@ package hardware
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/tailscale/hujson"
@@ -16,7 +18,7 @@ func (s *System) MeasuredAs() string {
 		return ""
 	}
 	on := s.Kernels.System
-	for _, t := range sortedKeys(s.Kernels.Gemm) {
+	for _, t := range slices.Sorted(maps.Keys(s.Kernels.Gemm)) {
 		if on = s.Kernels.MeasuredOn(kernel.Gemm.Section(), t); on == s.Kernels.System {
 			break // some of them on the chip itself
 		}

@@ -11,6 +11,13 @@ const (
 	PhaseCount
 )
 
+func (p Phase) Name() string {
+	if p == Prefill {
+		return "prefill"
+	}
+	return "decode"
+}
+
 // Step is the work of one forward pass of a data-parallel rank, any mixture of decoding sequences
 // and (chunks of) prompts, as sums that Lowerer.Add accumulates. Engines run separate attention
 // kernels for decode and prefill; all else sees their tokens together.

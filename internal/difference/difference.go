@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -165,7 +166,7 @@ func readJSON(in *files.Door, ref, name, row string, given bool) (*side, error) 
 func (s *side) flatten(path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, k := range sorted(v) {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
 			s.flatten(strings.TrimPrefix(path+"."+k, "."), v[k])
 		}
 	case []any:
@@ -177,15 +178,6 @@ func (s *side) flatten(path string, v any) {
 	default:
 		s.figures = append(s.figures, Figure{path, v})
 	}
-}
-
-func sorted(m map[string]any) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // mostCells limits the compared figures of a table: more than anyone reads.

@@ -43,7 +43,7 @@ func (c cost) name() string {
 	if c.class == idle || c.class == shared {
 		return c.class
 	}
-	return point.PhaseName(c.phase) + " " + c.class
+	return c.phase.Name() + " " + c.class
 }
 
 // idle is the rest: waits for requests, for the host, for the other pool, and spare processors.
@@ -130,7 +130,7 @@ func (s *side) clients(r *planRow) {
 	add("weights", d.Stored.String())
 	add("mode", string(map[bool]question.Mode{true: question.Disaggregated, false: question.Aggregated}[d.Split()]))
 	for _, phase := range []op.Phase{op.Prefill, op.Decode} { // one pool for both phases has the same
-		p, name := d.Of(phase), point.PhaseName(phase)
+		p, name := d.Of(phase), phase.Name()
 		add(name+" system", p.System.Name)
 		add(name+" plan", result.Instances(p.Count, &p.Plan))
 		if d.Model.IsMoE() {
@@ -164,7 +164,7 @@ func (s *side) phase(r *planRow, i int) error {
 		return err
 	}
 	p := &r.answer.Phases[i]
-	name := point.PhaseName(p.Phase)
+	name := p.Phase.Name()
 	step := 1e3 * p.Estimate.StepTime
 	s.figures = append(s.figures, Figure{name + " step ms", step})
 	shares := map[string]float64{}

@@ -56,7 +56,7 @@ func estimated(t *testing.T, phase op.Phase, change func(*question.Question)) *b
 	if change != nil {
 		change(&p)
 	}
-	p.Phase, p.Engine = question.PhaseOf(phase), "none"
+	p.Phase, p.Engine = question.Phase(phase.Name()), "none"
 	a, err := point.NewExaminer().Answer(&p)
 	if err != nil {
 		t.Fatal(err)

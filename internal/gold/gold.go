@@ -114,7 +114,7 @@ func Ask(ask map[string]string) *Answer {
 	out.Figures = map[string]figure{}
 	for i := range answer.Phases {
 		p := &answer.Phases[i]
-		out.steps(point.PhaseName(p.Phase), p)
+		out.steps(p.Phase.Name(), p)
 	}
 	if s := answer.Seen; s != nil {
 		out.figure(clients, "TTFT s", s.TTFT)

@@ -371,7 +371,7 @@ func describe(r *result.Record) string {
 	text := r.Model.Name
 	for _, phase := range []op.Phase{op.Prefill, op.Decode} {
 		if side := r.Sides[phase]; side != nil && side.Found {
-			text += fmt.Sprintf(", %s %s on %s", point.PhaseName(phase), result.Instances(side.Instances, &side.Step.Plan), side.System.Name)
+			text += fmt.Sprintf(", %s %s on %s", phase.Name(), result.Instances(side.Instances, &side.Step.Plan), side.System.Name)
 		}
 	}
 	return text

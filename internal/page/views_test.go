@@ -130,7 +130,7 @@ func TestViewsNameTheirStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	const name = "decode step of batch 2"
-	if want := name + ": " + number.Plain(answer.Phases[at].Estimate.StepTime*1e3, 4) + " ms"; !strings.Contains(text.String(), want) {
+	if want := name + ": " + number.Time(answer.Phases[at].Estimate.StepTime, 3); !strings.Contains(text.String(), want) {
 		t.Errorf("no %q in\n%s", want, &text)
 	}
 	seen := "Clients see a TPOT of " + number.Time(answer.Seen.TPOT, 3)

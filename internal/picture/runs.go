@@ -12,7 +12,6 @@ import (
 
 	"throughline/estimate"
 	"throughline/internal/chart"
-	"throughline/internal/point"
 	"throughline/internal/result"
 	"throughline/number"
 	"throughline/op"
@@ -419,7 +418,7 @@ func Shares(r *result.Record) (*chart.Chart, error) {
 		if s == nil || !s.Found || !(s.Step.StepTime > 0) {
 			continue
 		}
-		name := point.PhaseName(phase)
+		name := phase.Name()
 		p.Bars = append(p.Bars, stacked(len(p.Y.Bands), parts(&s.Step.Shares, r.Model.IsMoE()), 100/s.Step.StepTime, 100, "%", &l)...)
 		p.Y.Bands = append(p.Y.Bands, fmt.Sprintf("%s step of batch %d, %s", name, s.Step.Plan.Batch.Size, duration(s.Step.StepTime*1e6)))
 		c.Subtitle += fmt.Sprintf(", %s %s on %s", name, brief(s.Instances, &s.Step.Plan), s.System.Name)

@@ -34,7 +34,7 @@ func TestBackendIsOnlyAttention(t *testing.T) {
 	grouped.Batch, grouped.System = 16, "B200"
 	for name, p := range map[string]question.Question{"latent": latent, "grouped": grouped} {
 		for _, phase := range []op.Phase{op.Prefill, op.Decode} {
-			p.Engine, p.Phase = "sglang", question.PhaseOf(phase)
+			p.Engine, p.Phase = "sglang", question.Phase(phase.Name())
 			operators := func(backend string) []estimate.Operator {
 				p := p
 				p.Traffic.Attention = backend

@@ -52,8 +52,6 @@ type Result struct {
 	Ongoing bool
 }
 
-func PhaseName(p op.Phase) string { return string(question.PhaseOf(p)) }
-
 // Estimator answers questions one after another. What they share, it prepares once.
 type Estimator struct {
 	examines bool // steps in full: their operators, and when these run

@@ -34,7 +34,7 @@ func deepseek() question.Question {
 // estimated is a bare step of a point without an engine.
 func estimated(t *testing.T, p question.Question, phase op.Phase) *Result {
 	t.Helper()
-	p.Phase, p.Engine = question.PhaseOf(phase), "none"
+	p.Phase, p.Engine = question.Phase(phase.Name()), "none"
 	a, err := NewEstimator().Answer(&p)
 	if err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestProblems(t *testing.T) {
 		}},
 	} {
 		p := c.point()
-		p.Phase = question.PhaseOf(c.phase)
+		p.Phase = question.Phase(c.phase.Name())
 		_, err := NewEstimator().Answer(&p)
 		if err == nil {
 			t.Errorf("%s: no problem", c.name)

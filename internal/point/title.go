@@ -11,9 +11,9 @@ import (
 func (r *Result) StepTitle() string {
 	b := r.Estimate.Plan.Batch
 	if b.Count > 1 {
-		return fmt.Sprintf("%s step of %d batches of %d", PhaseName(r.Phase), b.Count, b.Size)
+		return fmt.Sprintf("%s step of %d batches of %d", r.Phase.Name(), b.Count, b.Size)
 	}
-	return fmt.Sprintf("%s step of batch %d", PhaseName(r.Phase), b.Size)
+	return fmt.Sprintf("%s step of batch %d", r.Phase.Name(), b.Size)
 }
 
 // StepNote tells what clients see beside a bare step's time; empty: no clients are asked about.

@@ -101,13 +101,6 @@ const (
 	BothPhases Phase = "both"
 )
 
-func PhaseOf(p op.Phase) Phase {
-	if p == op.Prefill {
-		return Prefill
-	}
-	return Decode
-}
-
 // Mode is how the phases share processors.
 type Mode string
 

@@ -265,7 +265,7 @@ func ExplainedJSON(x *explain.Explained) any {
 	explained := map[string]*explain.Explanation{}
 	for i := range a.Phases {
 		if why[i] != nil {
-			explained[point.PhaseName(a.Phases[i].Phase)] = why[i]
+			explained[a.Phases[i].Phase.Name()] = why[i]
 		}
 	}
 	more := []column{keyValue("explained", explained)}

@@ -23,7 +23,7 @@ func opColumn(name string, u result.Unit, doc string, value func(*estimate.Opera
 // OpColumns are those of the table of operators, in the words of the reference tool where it has
 // them.
 var OpColumns = []table.Column[opRow]{
-	{Name: "phase", Doc: "prefill or decode", Value: func(r opRow) any { return phaseNames[r.phase] }},
+	{Name: "phase", Doc: "prefill or decode", Value: func(r opRow) any { return r.phase.Name() }},
 	opColumn("name", result.None, "the operator", func(o *estimate.Operator) any { return o.Name }),
 	opColumn("block", result.None, "attention, mlp, draft, ends (embedding, output projection, sampling), pipeline, host or memory", func(o *estimate.Operator) any { return o.Block }),
 	opColumn("engine", result.None, "cube, vector or comm; empty where the step waits", func(o *estimate.Operator) any { return o.Peak.Engine }),
@@ -71,8 +71,6 @@ func opBound(o *estimate.Operator) string {
 	}
 	return o.BoundBy()
 }
-
-var phaseNames = [op.PhaseCount]string{op.Prefill: "prefill", op.Decode: "decode"}
 
 // WriteOps writes the operators of both phases of a record.
 func WriteOps(w io.Writer, r *result.Record) error {

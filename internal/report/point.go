@@ -102,7 +102,7 @@ func Steps(a *point.Answer) table.Any {
 	for i := range a.Phases {
 		phase := a.Phases[i].Phase
 		t.Columns = append(t.Columns, table.Column[stepRow]{
-			Title: point.PhaseName(phase) + " step", Kind: table.Number, Cell: func(row stepRow) string { return row.text(r, r.Sides[phase]) },
+			Title: phase.Name() + " step", Kind: table.Number, Cell: func(row stepRow) string { return row.text(r, r.Sides[phase]) },
 		})
 	}
 	line := false
@@ -332,7 +332,7 @@ func pointOf(a *point.Answer, answer []string, more ...column) any {
 	}
 	for i := range a.Phases {
 		phase := a.Phases[i].Phase
-		out = append(out, keyValue(point.PhaseName(phase), object(phaseKeys.columns(result.Prefix(phase)), r)))
+		out = append(out, keyValue(phase.Name(), object(phaseKeys.columns(result.Prefix(phase)), r)))
 	}
 	if len(a.Limited) > 0 {
 		var list []any

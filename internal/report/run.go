@@ -204,7 +204,7 @@ var runColumns = []table.Column[runPhase]{
 	{Title: "run", Cell: onFirstLine(runName)},
 	{Title: "model", Rank: 3, Cell: onFirstLine(func(r *result.Record) string { return r.Model.Name })},
 	{Title: "system", Rank: 4, Value: func(p runPhase) any { return p.side.System.Name }},
-	{Title: "phase", Value: func(p runPhase) any { return phaseNames[p.side.Phase] }},
+	{Title: "phase", Value: func(p runPhase) any { return p.side.Phase.Name() }},
 	{Title: "plan", Cell: func(p runPhase) string {
 		if !p.side.Found {
 			return "no plan"

@@ -53,8 +53,6 @@ func NewSimulationTrace(out io.Writer, o *simulate.Options) *SimulationTrace {
 	return t
 }
 
-var stepNames = map[byte]string{'P': "prefill", 'M': "prefill and decode", 'D': "decode"}
-
 // Step writes a step of a rank, and what the rank holds.
 func (t *SimulationTrace) Step(s *simulate.Step) {
 	pid := serverProcess + s.Server
@@ -64,7 +62,7 @@ func (t *SimulationTrace) Step(s *simulate.Step) {
 		t.w.Thread(pid, 1+s.Rank, fmt.Sprintf("rank %d", s.Rank))
 	}
 	*t.ranks[place] = append(*t.ranks[place], span{s.Start, s.End})
-	t.w.Span(pid, 1+s.Rank, stepNames[s.Work.Kind()], "step", s.Start, s.End,
+	t.w.Span(pid, 1+s.Rank, s.Work.KindName(), "step", s.Start, s.End,
 		trace.Arg{Key: "step", Value: s.Index}, trace.Arg{Key: "decodes", Value: s.Work.Decodes}, trace.Arg{Key: "context_tokens", Value: int(s.Work.Context)},
 		trace.Arg{Key: "prompt_tokens", Value: s.Work.Tokens()}, trace.Arg{Key: "prompts", Value: len(s.Work.Chunks)}, trace.Arg{Key: "preempted", Value: s.Preempted})
 	t.w.Counter(pid, fmt.Sprintf("KV use %%, rank %d", s.Rank), s.Start, trace.Arg{Key: "percent", Value: 100 * float64(s.Blocks) / float64(t.blocks[s.Server])})

@@ -119,10 +119,8 @@ func (s *Side) TooMuch() string {
 		return ""
 	}
 	return fmt.Sprintf("%s does not fit: it needs %s GiB of the %s GiB that are usable, %s GiB too much",
-		phaseNames[s.Phase], number.Plain(gib(s.Held), 4), number.Plain(gib(s.Usable), 4), number.Plain(gib(over), 4))
+		s.Phase.Name(), number.Plain(gib(s.Held), 4), number.Plain(gib(s.Usable), 4), number.Plain(gib(over), 4))
 }
-
-var phaseNames = [op.PhaseCount]string{op.Prefill: "prefill", op.Decode: "decode"}
 
 func (s *Side) Share(seconds float64) float64 { return seconds / s.Step.StepTime }
 

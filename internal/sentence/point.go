@@ -43,7 +43,7 @@ func steps(a *point.Answer) (out []string) {
 		p := &a.Phases[i]
 		s := a.Sides[p.Phase]
 		out = append(out, fmt.Sprintf("A %s takes %s; %s.", p.StepTitle(), number.Banded(p.Estimate.StepTime, p.Confidence.Band), share(s, "it")),
-			clockText(s, point.PhaseName(p.Phase)+" step"))
+			clockText(s, p.Phase.Name()+" step"))
 	}
 	return out
 }
@@ -92,7 +92,7 @@ func Explained(x *explain.Explained) []string {
 			}
 			text = fmt.Sprintf("%s is %s%s. The %s takes %s, and %s.", name, number.Banded(seconds, band), largestOutside(x.Parts, p.Phase), p.StepTitle(), number.Time(p.Estimate.StepTime, 3), share(s, "it"))
 		}
-		out = append(out, join(text, clockText(s, point.PhaseName(p.Phase)+" step"), strongestParameter(why, r.Served, p.Phase)), fits(r))
+		out = append(out, join(text, clockText(s, p.Phase.Name()+" step"), strongestParameter(why, r.Served, p.Phase)), fits(r))
 	}
 	return sentences(append(out, Holds(a.Record), costs(a.Record))...)
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"throughline/internal/point"
 	"throughline/internal/result"
 	"throughline/internal/sentence"
 	"throughline/number"
@@ -129,7 +128,7 @@ func memoryBars(r *result.Record) (out []memoryBar) {
 		}
 		name := "both"
 		if !r.Shared {
-			name = point.PhaseName(phase)
+			name = phase.Name()
 		}
 		all := s.System.Memory.GiB * (1 << 30)
 		m := &s.Step.Memory
@@ -155,7 +154,7 @@ func balanceBars(r *result.Record) (out []balanceBar) {
 	}
 	for _, phase := range inTime {
 		s := r.Sides[phase]
-		out = append(out, balanceBar{point.PhaseName(phase), 100 * r.Requests / most, 100 * s.Rate() / most, number.Rate(r.Requests), number.Rate(s.Rate())})
+		out = append(out, balanceBar{phase.Name(), 100 * r.Requests / most, 100 * s.Rate() / most, number.Rate(r.Requests), number.Rate(s.Rate())})
 	}
 	return out
 }

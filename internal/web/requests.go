@@ -161,9 +161,8 @@ func stepsOf(ctx context.Context, sim *throughline.Simulation, e *simulate.Ended
 	if err != nil {
 		return nil, err
 	}
-	kinds := map[byte]string{'P': "prefill", 'M': "prefill and decode", 'D': "decode"}
 	for _, s := range joined[:min(len(joined), mostListed)] {
-		row := stepRow{Begins: number.Time(s.Start-got.Start, 5), Takes: number.Time(s.End-s.Start, 3), Kind: kinds[s.Work.Kind()], Decodes: s.Work.Decodes, Tokens: s.Work.Tokens(), Waiting: s.Waiting,
+		row := stepRow{Begins: number.Time(s.Start-got.Start, 5), Takes: number.Time(s.End-s.Start, 3), Kind: s.Work.KindName(), Decodes: s.Work.Decodes, Tokens: s.Work.Tokens(), Waiting: s.Waiting,
 			Place: fmt.Sprintf("server %d, rank %d", s.Server, s.Rank)}
 		if s.Index > 1 {
 			row.Kind = fmt.Sprintf("%d × %s", s.Index, row.Kind)

@@ -227,7 +227,7 @@ func (r *reason) fill(s *Server, ctx context.Context, st *state, x *throughline.
 	}
 	p := &x.Phases[at]
 	r.Big, r.Unit, r.Band = bigTime(x, main)
-	r.Step = point.PhaseName(p.Phase)
+	r.Step = p.Phase.Name()
 	for _, name := range []string{"decode", "prefill"} {
 		shown := withWord(st.shown, stepName, name)
 		if name == "decode" {

@@ -41,6 +41,11 @@ func (w *Work) Kind() byte {
 	return 'M'
 }
 
+// KindName is its kind in words.
+func (w *Work) KindName() string {
+	return map[byte]string{'D': "decode", 'P': "prefill", 'M': "prefill and decode"}[w.Kind()]
+}
+
 // Pairs of a query and a key in prompts: every token attends to itself and all before it.
 func (w *Work) Pairs() (pairs float64) {
 	for _, c := range w.Chunks {
