@@ -187,7 +187,7 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		Reduced:         s.reduced(&u, gathered),
 		Captured:        captured,
 		Launch:          launch,
-		CapturedPrompts: s.capturedPrompts(&d.ServerOptions, captured, max(1, p.Plan.Attention.DP)),
+		CapturedPrompts: s.capturedPrompts(&u, p.System, captured),
 		PromptLaunch:    s.promptLaunch(d.Model),
 		Launches:        s.launches(p.System),
 		AbsorbedPrompt:  s.absorbedPrompt(p.System),
@@ -380,14 +380,21 @@ func (s *Scheduling) capturedTokens(sys *hardware.System) int {
 
 // capturedPrompts is the most tokens of a captured step with prompts over all replicas. Graphs that
 // count tokens rather than sequences hold prompts, too.
-func (s *Scheduling) capturedPrompts(t *deploy.ServerOptions, decode, replicas int) int {
+func (s *Scheduling) capturedPrompts(u *unit, sys *hardware.System, decode int) int {
+	t, replicas := &u.ServerOptions, max(1, u.Plan.Attention.DP)
 	switch {
 	case s.LargestGraph > 0:
 		return decode
 	case s.CapturesBy == "tokens":
 		return cmp.Or(t.CapturedPrompts, t.Captured, s.CapturedPrompts) * replicas
+	case t.CapturedPrompts > 0:
+		return t.CapturedPrompts * replicas
+	case uncompiled(u.Shape) || sys != nil && sys.Maker != "" && sys.Maker != "NVIDIA":
+		return 0
+	case u.Shape.Attention.Kind == model.Latent && s.CapturedLatents > 0:
+		return s.CapturedLatents * replicas
 	}
-	return cmp.Or(t.CapturedPrompts, s.CapturedPrompts) * replicas
+	return s.CapturedPrompts * replicas
 }
 
 // graphSize is the tokens of the largest decode step that vLLM captures, with no graph above most:

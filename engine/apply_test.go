@@ -269,12 +269,20 @@ func TestCaptured(t *testing.T) {
 }
 
 // TestCapturedPrompts: steps with prompts are captured up to 512 tokens of a rank by vLLM, or as
-// many as it is told for all steps; SGLang captures none, whatever it is told of its decode steps.
-// Told of steps with prompts, both do so.
+// many as it is told for all steps; by SGLang up to those of a step, with latent attention 2048,
+// whatever it is told of its decode steps, and up to 0.5.14, on AMD and with hyper-connections not
+// at all. Told of steps with prompts, both do so.
 func TestCapturedPrompts(t *testing.T) {
 	d := exchanging(1, 8)
 	told := func(all, prompts int) deploy.Deployment {
 		d.ServerOptions.Captured, d.ServerOptions.CapturedPrompts = all, prompts
+		return d
+	}
+	of := func(a model.Attention, streams int, maker string) deploy.Deployment {
+		d, m, sys := told(0, 0), *d.Model, *d.Pools[0].System
+		m.Attention, m.Streams, sys.Maker = a, streams, maker
+		d.Model, d.Pools = &m, slices.Clone(d.Pools)
+		d.Pools[0].System = &sys
 		return d
 	}
 	for _, c := range []struct {
@@ -283,7 +291,9 @@ func TestCapturedPrompts(t *testing.T) {
 		want   int
 	}{
 		{"vllm", told(0, 0), 512}, {"vllm", told(2048, 0), 2048}, {"vllm", told(2048, 1), 1},
-		{"sglang", told(0, 0), 0}, {"sglang", told(256, 0), 0}, {"sglang", told(256, 4096), 4096},
+		{"sglang", told(0, 0), 2048}, {"sglang", told(256, 0), 2048}, {"sglang", told(256, 4096), 4096},
+		{"sglang", of(model.Attention{}, 1, "NVIDIA"), 16384}, {"sglang", of(model.Attention{}, 4, "NVIDIA"), 0},
+		{"sglang", of(model.Attention{}, 1, "AMD"), 0}, {"sglang@0.5.14", told(0, 0), 0}, {"sglang@0.4", told(0, 0), 0},
 	} {
 		p := find(t, c.engine).Apply(c.d).Pools[0].Plan
 		if want := c.want * p.Attention.DP; p.CapturedPrompts != want || p.PromptLaunch == 0 {

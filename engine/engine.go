@@ -96,9 +96,11 @@ type Scheduling struct {
 	LargeGiB            float64 `json:"large_gib"`
 	CapturesBy          string  `json:"captures_by" required:"true" enum:"sequences,tokens"`
 	LaunchSeconds       float64 `json:"launch_seconds" required:"true"`
-	// CapturedPrompts is the most tokens of a captured step with prompts; longer ones launch each
+	// CapturedPrompts is the most tokens of a captured step with prompts, CapturedLatents that of
+	// models with latent attention, if not 0; longer ones launch each
 	// operator in PromptLaunchSeconds, those of models that are not compiled in EagerLaunchSeconds.
 	CapturedPrompts     int     `json:"captured_prompts" required:"true"`
+	CapturedLatents     int     `json:"captured_latents" range:"[0,1e9]"`
 	PromptLaunchSeconds float64 `json:"prompt_launch_seconds" required:"true"`
 	EagerLaunchSeconds  float64 `json:"eager_launch_seconds" range:"[0,1]"`
 	// DecodesSingles: prompts of which all but one token are cached are steps of decode.

@@ -86,7 +86,7 @@ var toldCases = map[string]fieldCase{
 		set: func(d *deploy.Deployment, n float64) { d.ServerOptions.MemoryShare = n }},
 	"Captured": {engine: "sglang", input: span{200, 600}, amount: span{2, 3}, launch: "--cuda-graph-max-bs 2",
 		set: func(d *deploy.Deployment, n float64) { d.ServerOptions.Captured = int(n) }},
-	"CapturedPrompts": {engine: "sglang", clients: span{2, 6}, input: span{100, 250}, output: span{50, 150}, amount: span{600, 2000},
+	"CapturedPrompts": {engine: "sglang", clients: span{2, 6}, input: span{100, 250}, output: span{50, 150}, amount: span{1, 8},
 		set: func(d *deploy.Deployment, n float64) { d.ServerOptions.CapturedPrompts = int(n) }, noLaunch: "plan, which writes launch commands, does not take it"},
 	"ChunkedPrefill": {engine: "trtllm", noEffect: "the first token comes earlier, others later: TestChunkedPrefill", launch: "enable_chunked_prefill: true",
 		set: func(d *deploy.Deployment, _ float64) { d.ServerOptions.ChunkedPrefill = 1 }},
