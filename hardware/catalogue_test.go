@@ -29,6 +29,7 @@ type entry struct {
 type leaf struct {
 	path   string
 	number bool
+	value  float64
 }
 
 func catalogue(t *testing.T) map[string]entry {
@@ -73,9 +74,9 @@ func (e *entry) walk(path string, value any) {
 			e.walk(fmt.Sprintf("%s[%d]", path, i), item)
 		}
 	case float64:
-		e.leaves = append(e.leaves, leaf{path, true})
+		e.leaves = append(e.leaves, leaf{path, true, v})
 	default:
-		e.leaves = append(e.leaves, leaf{path, false})
+		e.leaves = append(e.leaves, leaf{path, false, 0})
 	}
 }
 
@@ -158,6 +159,37 @@ func TestCatalogueSources(t *testing.T) {
 				t.Errorf("%s: no source for %s", name, l.path)
 			}
 		}
+	}
+}
+
+// carried is a source that takes the numbers of another chip.
+var carried = regexp.MustCompile(`\b(?:as measured on|the dies? (?:and memory )?of) the (\w+)`)
+
+// Numbers that were carried from another chip are those that it has, where it has them.
+func TestCatalogueCarried(t *testing.T) {
+	all, compared := catalogue(t), 0
+	for name, e := range all {
+		for key, text := range e.sources {
+			from := carried.FindStringSubmatch(text)
+			if from == nil || !strings.HasPrefix(key, "power.") {
+				continue
+			}
+			theirs := map[string]float64{}
+			for _, l := range all[from[1]].leaves {
+				theirs[l.path] = l.value
+			}
+			pattern := covers(key)
+			for _, l := range e.leaves {
+				if want, has := theirs[l.path]; has && l.number && pattern.MatchString(l.path) {
+					if compared++; l.value != want {
+						t.Errorf("%s: %s is %v, that of the %s is %v", name, l.path, l.value, from[1], want)
+					}
+				}
+			}
+		}
+	}
+	if compared == 0 {
+		t.Error("no number was carried")
 	}
 }
 
