@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"throughline/assume"
+	"throughline/hardware"
 	"throughline/internal/document"
 	"throughline/internal/files"
 	"throughline/internal/jobfile"
@@ -125,7 +126,7 @@ func run(ctx context.Context, s Streams, o runOptions) error {
 	progress := newProgress(s.watched, parts)
 	defer progress.finish()
 	options := sweep.Options{
-		Jobs: q.Workers(), Thorough: o.explain, Ops: o.ops, Raw: o.xlsx.name != "", Simulate: q.Simulated, Tick: progress.tick,
+		Jobs: q.Workers(), Thorough: o.explain, Ops: o.ops, Raw: o.xlsx.name != "", Simulate: q.Simulated, Tariff: q.Tariff, Tick: progress.tick,
 	}
 	array := report.NewArray(s.data, o.optionalCategories()...)
 	book := o.workbook(raw)
@@ -198,7 +199,7 @@ func (o *runOptions) prepare(s Streams, q *question.Question) (*report.Runs, []*
 	o.served = as.Engine
 	table, noTable := report.NewRuns(o.view.of(s))
 	raw, noBook := o.checkWorkbook(q.Measured)
-	if err := document.Join(o.checkFormats(), o.checkResume(), ofFlag("assume", err), noTable, noBook); err != nil {
+	if err := document.Join(o.checkFormats(), o.checkResume(), ofFlag("assume", err), o.checkTariff(q), noTable, noBook); err != nil {
 		return nil, nil, nil, err
 	}
 	jobs, warnings, err := jobfile.Load(files.Machine, q.Config, as)
@@ -272,6 +273,14 @@ func (o *runOptions) checkResume() error {
 		return ofFlag("resume", errors.New("operators are not kept between starts; leave out --op-details, and ask for those of single runs by throughline explain"))
 	}
 	return nil
+}
+
+// checkTariff refuses prices of energy that nobody draws.
+func (o *runOptions) checkTariff(q *question.Question) error {
+	if o.served || q.Tariff == (hardware.Tariff{}) {
+		return nil
+	}
+	return ofFlag("assume", errors.New("what energy costs follows from what clients see; add --assume physical, or leave energy-price, pue and carbon out"))
 }
 
 // tooWide warns of a table too wide for spreadsheets: a column per run, and one or two that name

@@ -91,7 +91,7 @@ func simulationHead(l *sentence.Loaded, v table.View) string {
 
 // sentenceInput is a run as sentences need it.
 func sentenceInput(sim *point.Simulation, r *simulate.Result) *sentence.Loaded {
-	return &sentence.Loaded{Deployment: &sim.Deployment, Trusted: sim.Trusted, Seen: r.Seen(), Run: r}
+	return &sentence.Loaded{Deployment: &sim.Deployment, Trusted: sim.Trusted, Seen: r.Seen(), Run: r, Price: sim.Price}
 }
 
 // limitsError sets the exit code where limits were asked for and do not hold.

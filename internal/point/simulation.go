@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"throughline/deploy"
+	"throughline/hardware"
 	"throughline/internal/csvfile"
 	"throughline/internal/document"
 	"throughline/internal/files"
@@ -30,7 +31,7 @@ func NewSimulation(a *question.Query) (*Simulation, []question.Remark, error) {
 	}
 	terms, err := a.Terms(a.Given)
 	m := &Simulation{Query: a, terms: terms}
-	before := document.Join(a.Wrong, a.Check(question.Simulate), err, a.OneLimit())
+	before := document.Join(a.Wrong, a.Check(question.Simulate), err)
 	input, output := terms.Traffic.Lengths()
 	m.terms.Traffic.Steady = !a.Traffic.Cold && terms.Traffic.Closed()
 	service, remarks, err := NewService(a, workload.Lengths{Input: max(1, input), Output: max(1, output)}, before, m.fits)
@@ -117,6 +118,7 @@ type Service struct {
 	Deployment deploy.Deployment
 	Longest    int                 // tokens of a request that the model takes; 0: any number
 	Trusted    *serving.Confidence // in the times of steps under its clients; nil: unknown
+	Price      func(*hardware.System) (float64, *hardware.Price)
 }
 
 // NewService is the deployment of a question for requests of these mean lengths. It reports earlier
@@ -152,7 +154,7 @@ func NewService(a *question.Query, n workload.Lengths, before error, fits func(l
 		return nil, remarks, err
 	}
 	options.Seed, options.Longest = uint64(a.Traffic.Seed), longest
-	return &Service{options, d, longest, answer.Trusted}, remarks, nil
+	return &Service{options, d, longest, answer.Trusted, answer.price}, remarks, nil
 }
 
 // schedulingOf is how the ranks schedule, and the table of step times where one is named.

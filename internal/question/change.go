@@ -90,6 +90,9 @@ func (q *Question) ReadModel(name string, src []byte) (*model.Model, *model.Sett
 // ReadSystem reads the text of a system with the changes of the question.
 func (q *Question) ReadSystem(name string, src []byte) (*hardware.System, error) {
 	s, _, err := q.changedSystem(name, src)
+	if err == nil {
+		err = q.underLimit(s)
+	}
 	return s, err
 }
 

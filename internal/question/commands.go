@@ -252,6 +252,15 @@ var conflicts = slices.Concat(ofBench, []conflict{
 		return q.Mode == Aggregated && q.DecodeSystem != "" && q.DecodeSystem != q.System
 	},
 		"is that of a pool of its own, and mode agg has one pool; leave it out, or ask for mode disagg"},
+	{Compare | Served, "power-limit", func(q *Question) bool { return len(Words(q.PowerLimit)) > 1 },
+		"what runs has one limit; `plan`, `estimate`, `explain`, `simulate` and `run` compare several"},
+	{Deployed | Run, "power-limit", func(q *Question) bool { return slices.Contains(Words(q.PowerLimit), AnyLimit) },
+		AnyLimit + " is searched by plan; of one deployment give watts, such as 500W"},
+	{Plan, "power-limit", func(q *Question) bool {
+		limits := Words(q.PowerLimit)
+		return len(limits) > 1 && slices.Contains(limits, AnyLimit)
+	},
+		AnyLimit + " searches the limits; give it alone, or limits in watts"},
 	{Explain, "seek", func(q *Question) bool { return q.Seek != "" && q.Until == "" },
 		"needs a goal as well: until, such as tpot=20ms"},
 	{Explain, "until", func(q *Question) bool { return q.Until != "" && q.Seek == "" },

@@ -25,9 +25,6 @@ func (q *Question) Problems() []error {
 	if q.Context > 0 && prefill {
 		out = append(out, wrong("context", "is that of a decode step; the length of a prompt is isl"))
 	}
-	if q.PowerLimit == AnyLimit {
-		out = append(out, wrong("power-limit", AnyLimit+" is searched by plan; of one deployment give watts, such as 500W"))
-	}
 	if q.CP > 1 && decode && !q.Split() {
 		out = append(out, wrong("cp", "only a prefill splits the context: ask for phase prefill, or give a prefill-plan"))
 	}

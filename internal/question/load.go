@@ -272,11 +272,8 @@ func (l *Loaded) readSystem(setting, ref string) (*hardware.System, error) {
 	if err != nil {
 		return s, err
 	}
-	if l.PowerLimit != "" && s.Power == nil {
-		return nil, wrong("power-limit", s.Name+" has no block `power`, so that it is not known how its clocks follow")
-	}
-	if limits := l.PowerLimits(); len(limits) > 0 {
-		s.PowerLimit = limits[0]
+	if err := l.underLimit(s); err != nil {
+		return nil, err
 	}
 	if l.GPUsPerNode == 0 {
 		return s, nil

@@ -31,6 +31,7 @@ type Setting struct {
 	Optional  bool                 // a number that is 0 where it is not given, whatever its bounds
 	List      Kind                 // several values with commas between them, in a text: of this kind; empty: one value
 	Joint     string               // between the values of a flag that is repeated; empty: a comma
+	Each      Command              // commands that ask one question for each value of the list
 
 	Choices []string
 	Open    bool               // other values than the choices are allowed

@@ -34,6 +34,9 @@ func Curves(in *files.Door, of Command, words map[string]string) (curves []Curve
 				continue
 			}
 			a, err := s.Several(in, text)
+			if s.Each&of != 0 && axis.IsSeveral(text) {
+				a, err = s.Listed(text)
+			}
 			if errs = append(errs, renamed(s.Name, name, err)); a != nil || err != nil {
 				curves = append(curves, Curve{name, s, a})
 				delete(rest, name)
@@ -71,7 +74,11 @@ func (s *Setting) Several(in *files.Door, text string) (*axis.Axis, error) {
 
 // Listed reads the values of a setting that is a list as one of several values.
 func (s *Setting) Listed(text string) (*axis.Axis, error) {
-	a, err := axis.Reader{}.Parse(s.expanded(text))
+	text = s.expanded(text)
+	a, err := axis.Reader{Number: parseWatts}.Parse(text)
+	if err != nil || s.Unit != watts {
+		a, err = axis.Reader{}.Parse(text)
+	}
 	if err != nil {
 		return nil, wrong(s.Name, err.Error())
 	}

@@ -14,9 +14,16 @@ const AnyLimit = "auto"
 
 // parseWatts reads a power limit, with or without its unit.
 func parseWatts(text string) (float64, error) {
-	v, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(text, "W")), 64)
+	number, kilo := strings.CutSuffix(strings.TrimSpace(text), "kW")
+	if !kilo {
+		number = strings.TrimSuffix(number, "W")
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if kilo {
+		v *= 1e3
+	}
 	if err != nil || !(v >= 1 && v <= mostWatts) {
-		return 0, fmt.Errorf("must be from 1 to %d watts, like 500 or 500W, not %q; plan also takes %s", mostWatts, text, AnyLimit)
+		return 0, fmt.Errorf("must be from 1 to %d watts, like 500, 500W or 0.5kW, not %q; plan also takes %s", mostWatts, text, AnyLimit)
 	}
 	return v, nil
 }
@@ -39,10 +46,16 @@ func (q *Question) PowerLimits() (out []float64) {
 	return out
 }
 
-// OneLimit refuses several power limits, of which a run has one.
-func (q *Question) OneLimit() error {
-	if len(Words(q.PowerLimit)) > 1 {
-		return wrong("power-limit", "a run has one limit; `estimate` and `plan` compare several")
+// underLimit holds a system to the first power limit that is asked for.
+func (q *Question) underLimit(s *hardware.System) error {
+	if q.PowerLimit == "" {
+		return nil
+	}
+	if s.Power == nil {
+		return wrong("power-limit", s.Name+" has no block `power`, so that it is not known how its clocks follow")
+	}
+	if limits := q.PowerLimits(); len(limits) > 0 {
+		s.PowerLimit = limits[0]
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func WriteExplained(w io.Writer, v table.View, x *explain.Explained) (err error)
 			steps, answer = append(steps, b.String()), nil
 		}
 	}
-	_, wrong := io.WriteString(w, strings.Join(steps, "\n"))
+	_, wrong := io.WriteString(w, strings.Join(steps, "\n")+limits(x.Answer, v))
 	return cmp.Or(err, wrong)
 }
 

@@ -223,7 +223,7 @@ func seenLine(a *point.Answer, r *result.Record, v table.View) string {
 	}
 	power := "; watts are not known"
 	if e := r.Energy; e != nil {
-		power = "; " + energyLine(e)
+		power = "; power is " + e.Origin
 	}
 	cold := ""
 	if r.ColdTTFT > 0 {
@@ -243,22 +243,6 @@ func narrower(r *result.Record, v table.View) string {
 		return ""
 	}
 	return v.Wrap(fmt.Sprintf("with %s: TTFT %s, TPOT %s", fact.Words, known.TTFT.Span(), known.TPOT.Span())) + "\n"
-}
-
-// energyLine says what the watts rest on, and what energy costs as far as prices are given.
-func energyLine(e *result.Energy) string {
-	text := "power is " + e.Origin
-	of := ""
-	if t := &e.Tariff; t.PUE > 0 {
-		of = fmt.Sprintf(" at a PUE of %s", number.Plain(t.PUE, 3))
-	}
-	if e.Tariff.PerKWh > 0 {
-		text += fmt.Sprintf(", $%s of energy per million tokens%s", number.Plain(e.Dollars(), 3), of)
-	}
-	if e.Tariff.Carbon > 0 {
-		text += fmt.Sprintf(", %s g of CO₂%s", number.Plain(e.Grams(), 3), of)
-	}
-	return text
 }
 
 // Keys of a point, of what clients see, and of a phase.

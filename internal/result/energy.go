@@ -2,10 +2,12 @@ package result
 
 import (
 	"fmt"
+	"strings"
 
 	"throughline/deploy"
 	"throughline/estimate"
 	"throughline/hardware"
+	"throughline/number"
 	"throughline/op"
 )
 
@@ -40,6 +42,25 @@ func (e *Energy) Held() string {
 // Dollars of a million output tokens, and Grams of CO₂.
 func (e *Energy) Dollars() float64 { return e.Tariff.Dollars(1e6 * e.Output) }
 func (e *Energy) Grams() float64   { return e.Tariff.Grams(1e6 * e.Output) }
+
+// Bill is what the energy of a million output tokens costs, in words; empty: nobody has said.
+func (e *Energy) Bill() string {
+	var parts []string
+	if e.Tariff.PerKWh > 0 {
+		parts = append(parts, fmt.Sprintf("$%s of energy", number.Plain(e.Dollars(), 3)))
+	}
+	if e.Tariff.Carbon > 0 {
+		parts = append(parts, number.Plain(e.Grams(), 3)+" g of CO₂")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	text := strings.Join(parts, " and ") + " per million output tokens"
+	if e.Tariff.PUE > 0 {
+		text += fmt.Sprintf(" at a PUE of %s", number.Plain(e.Tariff.PUE, 3))
+	}
+	return text
+}
 
 // origins are those of the power of systems, from certain to least certain.
 var origins = map[string]int{hardware.MeasuredPower: 0, "fitted": 1, "estimated": 2}

@@ -100,8 +100,15 @@ func FromWords(in *files.Door, of question.Command, words map[string]string) (*S
 // RequestOfRun is how a runtime file is run, in words.
 func RequestOfRun(q *question.Question) *Request {
 	r := &Request{Command: question.Run.Paths()[0], Settings: map[string]string{"assume": q.Assume}, Vary: axisTexts(q.Vary), Design: q.Design, Samples: q.Samples}
-	if q.Changed != "" {
-		r.Settings["set"] = q.Changed
+	for name, text := range map[string]string{"set": q.Changed, "power-limit": q.PowerLimit} {
+		if text != "" {
+			r.Settings[name] = text
+		}
+	}
+	for name, v := range map[string]float64{"energy-price": q.Tariff.PerKWh, "pue": q.Tariff.PUE, "carbon": q.Tariff.Carbon} {
+		if v > 0 {
+			r.Settings[name] = strconv.FormatFloat(v, 'g', -1, 64)
+		}
 	}
 	if q.Link != "" {
 		r.Link = strings.Split(q.Link, ";")
@@ -112,7 +119,7 @@ func RequestOfRun(q *question.Question) *Request {
 // OfRun is the points of the numbers of files at which a runtime file is run; nil: its files are as
 // they are.
 func OfRun(in *files.Door, q *question.Question) (*Scan, error) {
-	if q.Vary == "" && q.Changed == "" && q.Link == "" && q.Design == "" && q.Samples == 0 {
+	if q.Vary == "" && q.Changed == "" && q.PowerLimit == "" && q.Link == "" && q.Design == "" && q.Samples == 0 {
 		return nil, nil
 	}
 	r := RequestOfRun(q)
@@ -131,7 +138,7 @@ func OfRun(in *files.Door, q *question.Question) (*Scan, error) {
 			}
 		}
 	}
-	if len(r.Vary) == 0 {
+	if len(r.Vary) == 0 && len(q.PowerLimits()) < 2 {
 		for _, s := range []struct {
 			name  string
 			given bool

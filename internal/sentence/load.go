@@ -18,7 +18,8 @@ type Loaded struct {
 	Deployment *deploy.Deployment  // nil: a server
 	Trusted    *serving.Confidence // in the simulated times; nil: measured, or unknown
 	Seen       *simulate.Seen
-	Run        *simulate.Result // what was simulated; nil: a server
+	Run        *simulate.Result                                  // what was simulated; nil: a server
+	Price      func(*hardware.System) (float64, *hardware.Price) // of a processor; nil: its own
 }
 
 // Verdicts are the limits of a run, each beside what its requests saw.
@@ -83,13 +84,17 @@ func (l *Loaded) binds() string {
 	return text
 }
 
-// Cost is the dollars of a million output tokens of a simulated run, at the prices that systems
-// state, and these in words; 0: one is not known.
+// Cost is the dollars of a million output tokens of a simulated run, at the prices given or
+// stated by systems, and these in words; 0: one is not known.
 func (l *Loaded) Cost() (dollars float64, listed []string) {
 	if l.Run == nil || l.Deployment == nil || l.Run.Output == 0 {
 		return 0, nil
 	}
-	hourly, listed := result.Hourly(l.Deployment, (*hardware.System).OwnPrice)
+	price := l.Price
+	if price == nil {
+		price = (*hardware.System).OwnPrice
+	}
+	hourly, listed := result.Hourly(l.Deployment, price)
 	return hourly / 3600 * l.Run.Duration() / float64(l.Run.Output) * 1e6, listed
 }
 

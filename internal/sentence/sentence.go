@@ -185,6 +185,9 @@ func costText(r *result.Record) string {
 	switch {
 	case r.Energy != nil:
 		parts = append(parts, fmt.Sprintf("%s J per output token at %.0f W per GPU%s", number.Plain(r.Energy.Output, 3), r.Energy.Watts, r.Energy.Held()))
+		if bill := r.Energy.Bill(); bill != "" {
+			parts = append(parts, bill)
+		}
 	case r.TokensPerJoule > 0:
 		parts = append(parts, fmt.Sprintf("%s output tokens per joule", number.Plain(r.TokensPerJoule, 3)))
 	}

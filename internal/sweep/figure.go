@@ -89,10 +89,23 @@ var simulated = func() []Figure {
 	return append(out,
 		Figure{Name: "utilisation", Title: "busy", Kind: table.Number, Rank: 5, run: (*simulate.Result).Utilisation},
 		Figure{Name: "preemptions", Title: "preempted", Kind: table.Count, Rank: 9, Better: -1, run: func(r *simulate.Result) float64 { return float64(r.Preemptions) }},
+		drawn("joules_per_output_token", "J/token", "J", 6, -1, func(r *simulate.Result) float64 { return r.Joules() / float64(r.Output) }),
+		drawn("watts_per_gpu", "watts per GPU", "W", 7, -1, func(r *simulate.Result) float64 { return r.WattsPerProcessor() }),
+		drawn("idle_percent", "idle %", "%", 9, 0, func(r *simulate.Result) float64 { return 100 * r.Idle() }),
 		Figure{Name: "holds", Title: "limits hold", Kind: table.Flag, when: (*simulate.Result).Holds},
 		Figure{Name: "rising", Title: "load still rises", Kind: table.Flag, Rank: 6, when: (*simulate.Result).Rising},
 	)
 }()
+
+// drawn is a figure of simulations whose watts are known.
+func drawn(name, title, unit string, rank, better int, of func(*simulate.Result) float64) Figure {
+	return Figure{Name: name, Title: title, Unit: unit, Kind: table.Number, Rank: rank, Better: better, run: func(r *simulate.Result) float64 {
+		if r.Energy == nil {
+			return math.NaN()
+		}
+		return of(r)
+	}}
+}
 
 func Figures(of question.Command) []Figure {
 	if of == question.Simulate {

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"throughline/hardware"
 	"throughline/internal/advice"
 	"throughline/internal/jobfile"
 	"throughline/internal/parallel"
@@ -18,11 +19,12 @@ import (
 
 // Options do not affect what is found.
 type Options struct {
-	Jobs     int         // processors of this machine to use
-	Thorough bool        // report what ruled plans out
-	Ops      bool        // list the operators of the steps
-	Raw      bool        // keep what clients see in the form of a benchmark
-	Simulate int         // requests to simulate for that; 0: none
+	Jobs     int  // processors of this machine to use
+	Thorough bool // report what ruled plans out
+	Ops      bool // list the operators of the steps
+	Raw      bool // keep what clients see in the form of a benchmark
+	Simulate int  // requests to simulate for that; 0: none
+	Tariff   hardware.Tariff
 	Tick     search.Tick // after each part of each run
 }
 
@@ -121,6 +123,9 @@ func record(ctx context.Context, job *jobfile.Job, number, workers int, o Option
 	}
 	if seen != nil {
 		r.Served, r.Engine, r.Clients, r.Held = true, seen.Deployment.Engine.Name, seen.Load.Clients, seen.Held
+		if seen.Energy != nil {
+			seen.Energy.Tariff = o.Tariff
+		}
 		r.Energy, r.DollarsPerMillion, r.Listed = seen.Energy, seen.DollarsPerMillion, seen.Listed
 		r.SeenAs(seen.TTFT, seen.TPOT)
 		if o.Raw {

@@ -14,8 +14,9 @@ func Vary(jobs []*jobfile.Job, s *scan.Scan) error {
 	v := &jobfile.Variation{Points: s.Len(), At: func(point int) jobfile.Variant {
 		values := make([]scan.Value, len(s.Axes))
 		s.At(point, values)
+		words := s.WordsAt(values)
 		q := &question.Question{}
-		q.Changed = s.WordsAt(values)["set"]
+		q.Changed, q.PowerLimit = words["set"], words["power-limit"]
 		out := jobfile.Variant{
 			System: func(name string, src []byte) (*hardware.System, error) { return q.ReadSystem(name, src) },
 			Model:  func(name string, src []byte) (*model.Model, *model.Settings, error) { return q.ReadModel(name, src) },
