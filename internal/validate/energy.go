@@ -24,6 +24,7 @@ type energyTask struct {
 	name, model string // of any model unless part of its name stands here
 	prompt      int    // tokens
 	greedy      bool   // the likeliest token is taken: nothing is sorted
+	memory      string // share of the memory that servers take; empty: as others
 }
 
 // energyTasks are those of ML.ENERGY; tables do not have their prompts. The first that fits is
@@ -32,20 +33,32 @@ type energyTask struct {
 // greedily; a paragraph of GPQA with four answers; a picture, which Gemma 3 turns into 256 tokens;
 // 32 frames written as a second of video, of which the processor of Qwen3-VL takes four (two per
 // second, no less than four) and that of Qwen3-Omni all, two frames to a token for 32 x 32 pixels.
-// Assumed: frames of 1280 x 720, pictures of a million pixels, 60 tokens of text beside them, 250
-// of a conversation of LM Arena, files of some hundred lines to fill in.
+// Servers of pictures and video take 0.85 of the memory (configs/vllm). Assumed: frames of 1280 x
+// 720, pictures of a million pixels, 60 tokens of text beside them, 250 of a conversation of LM
+// Arena, files of some hundred lines to fill in.
 var energyTasks = []energyTask{
 	{name: "chat", prompt: 115},
 	{name: "lm-arena-chat", prompt: 250},
 	{name: "code", prompt: 150, greedy: true},
 	{name: "gpqa", prompt: 300},
 	{name: "sourcegraph-fim", prompt: 2000},
-	{name: "image-chat", model: "gemma-3", prompt: 320},
-	{name: "image-chat", prompt: 1300},
-	{name: "video-chat", model: "Omni", prompt: 14000},
-	{name: "video-chat", prompt: 1800},
+	{name: "image-chat", model: "gemma-3", prompt: 320, memory: "0.85"},
+	{name: "image-chat", prompt: 1300, memory: "0.85"},
+	{name: "video-chat", model: "Omni", prompt: 14000, memory: "0.85"},
+	{name: "video-chat", prompt: 1800, memory: "0.85"},
 	{prompt: 300},
 }
+
+// isMetered tells runs of the benchmark whose servers read the energy counters of their GPUs, one
+// after another, before and after each step: answers bring their energy along (benchmark_client.py
+// of leaderboard-v2 at c3af7f3; begin_window and end_window of zeus/monitor/energy.py).
+func isMetered(get func(string) string) bool {
+	return strings.HasPrefix(get("source"), "ML.ENERGY leaderboard v2")
+}
+
+// counterSeconds is what NVML takes to read the energy counter of a GPU: 4.1 to 4.4 ms in the mean
+// of 150 reads on an H200, at rest, with its clocks up and at work.
+const counterSeconds = 4.2e-3
 
 // EnergyPrompts are the tokens of a prompt by task.
 func EnergyPrompts() string {
@@ -78,7 +91,7 @@ func Energy(ctx context.Context, name string, src io.Reader, q question.Question
 		row.Group = strings.Join([]string{path.Base(get("model")), get("system"), get("num_gpus"), get("task")}, " ")
 		row.Label = "batch " + get("max_batch")
 		task := taskOf(get)
-		e, err := p.energy(energyCells(get, task), task)
+		e, err := p.energy(energyCells(get, task), task, isMetered(get))
 		for i := range row.Figures {
 			if f := &row.Figures[i]; err != nil {
 				f.Reason = cmp.Or(f.Reason, reasonIn(err))
@@ -96,7 +109,7 @@ func Energy(ctx context.Context, name string, src io.Reader, q question.Question
 	return r, err
 }
 
-func (p *servingPredictor) energy(cell func(string) string, task energyTask) (*result.Energy, error) {
+func (p *servingPredictor) energy(cell func(string) string, task energyTask, metered bool) (*result.Energy, error) {
 	run, err := p.read(cell)
 	if err != nil {
 		return nil, err
@@ -106,6 +119,9 @@ func (p *servingPredictor) energy(cell func(string) string, task energyTask) (*r
 		sorting = sortedLogit * float64(d.Model.Vocab)
 	}
 	d.Engine.Scheduling.SequenceSeconds += sorting
+	if metered {
+		d.Engine.Scheduling.StepSeconds += 2 * counterSeconds * float64(min(d.Procs(), d.PerNode()))
+	}
 	answer, err := point.Served(d, run.Load, run.Loaded)
 	if err != nil {
 		return nil, err
@@ -139,7 +155,10 @@ func energyCells(get func(string) string, task energyTask) func(string) string {
 	}
 	cells := map[string]string{
 		"isl": cmp.Or(get("isl"), strconv.Itoa(task.prompt)), "osl": whole(get("osl_mean")), "concurrency": whole(cmp.Or(get("avg_batch"), get("max_batch"))),
-		"precision": cmp.Or(get("precision"), "bf16"), "tpot_ms": "",
+		"precision": cmp.Or(get("precision"), "bf16"), "tpot_ms": "", "memory_share": task.memory,
+	}
+	if isMetered(get) { // benchmark_one_datapoint.py of leaderboard-v2, whose models take 4096 tokens
+		cells["memory_share"], cells["step_tokens"] = "0.95", "4096"
 	}
 	spread := cmp.Or(get("ep"), "1") != "1" && get("tp") == "1" // by vLLM, over its tensor-parallel ranks
 	if alone := cmp.Or(get("dp"), "1") == "1"; alone && (spread || get("tp") == "") {
