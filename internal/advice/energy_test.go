@@ -41,3 +41,24 @@ func TestLeastEnergy(t *testing.T) {
 		}
 	}
 }
+
+// TestSpareRest: GPUs that no instance uses draw what one draws at rest, of the watts per GPU and
+// the joules of a token.
+func TestSpareRest(t *testing.T) {
+	long.NotRacing(t)
+	l := load(t, "llama_3_8b", "H200", 30)
+	got := advise(t, l, advice.Options{Search: question.Search{GPUs: 5, Top: 60}})
+	spare := 0
+	for i := range got.Ranked {
+		c := &got.Ranked[i]
+		serving := float64(c.Procs - c.Spare)
+		watts := serving*c.Prediction.Watts + float64(c.Spare)*l.Decode.Power.Rest
+		if e := c.Energy; math.Abs(e.Output*c.Tokens()/watts-1) > 1e-9 || math.Abs(e.Watts*float64(c.Procs)/watts-1) > 1e-9 {
+			t.Errorf("%d of %d GPUs are spare: %g W a GPU, %g J per token at %g tokens/s, %g W in all", c.Spare, c.Procs, e.Watts, e.Output, c.Tokens(), watts)
+		}
+		spare += c.Spare
+	}
+	if spare == 0 {
+		t.Error("no GPU is spare")
+	}
+}

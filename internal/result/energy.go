@@ -70,7 +70,7 @@ var origins = map[string]int{hardware.MeasuredPower: 0, "fitted": 1, "estimated"
 type drawing struct{ busy, watts float64 }
 
 // Draw fills in what a deployment draws at its request rate, by its bare steps of each phase, where
-// both phases and their power are known.
+// both phases and their power are known. Spare processors rest.
 func (r *Record) Draw(d *deploy.Deployment, steps [op.PhaseCount]*estimate.Contents, tariff hardware.Tariff) {
 	out := &Energy{Origin: hardware.MeasuredPower, Host: true, Tariff: tariff}
 	work := map[*deploy.Pool]*drawing{}
@@ -94,28 +94,38 @@ func (r *Record) Draw(d *deploy.Deployment, steps [op.PhaseCount]*estimate.Conte
 			out.Origin = o
 		}
 	}
-	total, host := 0.0, 0.0
+	total := 0.0
 	for i := range d.Pools {
 		pool := &d.Pools[i]
 		w, procs, power := work[pool], float64(pool.Procs()), pool.System.Power
 		total += w.watts*min(1, procs/w.busy) + max(0, procs-w.busy)*power.On
 		out.Idle += max(0, procs-w.busy) / float64(d.Procs())
-		out.Host = out.Host && power.Host > 0
 	}
 	if r.Prediction.Watts > 0 { // which are simulated, step by step
 		total, out.Idle, out.Beyond = r.Prediction.Watts*float64(d.Procs()), r.Prediction.Idle, r.Prediction.Beyond
 	}
-	for i := range d.Pools {
-		host += float64(d.Pools[i].Procs()) * d.Pools[i].System.Power.Host
-	}
-	out.Watts = total / float64(d.Procs())
+	out.share(d, total, r.Spare)
 	if r.Prediction.Watts == 0 && out.Watts > out.Limit {
 		out.Beyond = out.Limit
 	}
-	perNode := float64(min(d.Procs(), d.PerNode()))
-	out.Machine = perNode * (total + host) / float64(d.Procs())
-	out.Output = total / r.Tokens()
+	out.Output = out.Watts * float64(d.Procs()+r.Spare) / r.Tokens()
 	r.Energy = out
+}
+
+// share fills in what a processor and a node draw on average, of the watts of all that serve.
+// Spare ones rest.
+func (e *Energy) share(d *deploy.Deployment, total float64, spare int) {
+	power := d.Of(op.Decode).System.Power
+	resting, procs, host := float64(spare), float64(d.Procs()+spare), float64(spare)*power.Host
+	for i := range d.Pools {
+		p := d.Pools[i].System.Power
+		host += float64(d.Pools[i].Procs()) * p.Host
+		e.Host = e.Host && p.Host > 0
+	}
+	total += resting * power.Rest
+	e.Idle = (e.Idle*float64(d.Procs()) + resting) / procs
+	e.Watts = total / procs
+	e.Machine = min(procs, float64(d.PerNode())) * (total + host) / procs
 }
 
 // energy is a field of answers whose watts are known.
