@@ -314,8 +314,17 @@ func (r *runReader) words(prefix string, drafts int) string {
 
 // load reads how many requests there are, and when they come.
 func (r *runReader) load(q *Question) {
-	if (q.Input < 1 || q.Output < 1) && q.Context == 0 {
-		r.note(fmt.Errorf("isl %q and osl %q must be positive", r.cell("isl"), r.cell("osl")))
+	for _, length := range []struct {
+		column string
+		tokens int
+	}{{"isl", q.Input}, {"osl", q.Output}} {
+		switch text := r.cell(length.column); {
+		case length.tokens > 0 || q.Context > 0:
+		case text == "":
+			r.note(fmt.Errorf("%s is missing: the row does not say how many tokens requests have", length.column))
+		default:
+			r.note(fmt.Errorf("%s %q must be positive", length.column, text))
+		}
 	}
 	if q.Concurrency == 0 {
 		if v, err := strconv.ParseFloat(r.cell("achieved_concurrency"), 64); err == nil && v > 0 && r.cell("request_rate") == "" {

@@ -329,8 +329,8 @@ const mostUnsized = 8
 // fewest serves by the fewest GPUs, a power of two, that hold the weights and a request.
 func (p *servingPredictor) fewest(q question.Question) (*point.Answer, error) {
 	for q.TP = 1; q.TP <= mostUnsized; q.TP *= 2 {
-		a, err := p.estimator.Serve(&q)
-		if err != nil || a.Seen == nil {
+		a, err := p.serve(q)
+		if err != nil {
 			continue
 		}
 		if tokens, err := a.Predictor.CacheTokens(&a.Served, a.Served.Of(op.Decode), a.Load.Lengths); err == nil && tokens >= float64(a.Load.Lengths.Final()) {
