@@ -57,6 +57,7 @@ var doubts = []doubt{
 	{where: map[string]string{"model": "Llama-3.1-8B-Instruct-FP8"}, why: "prompts at 95% of the peak rate: cached, or a lighter load"},
 	{where: map[string]string{"model": "DeepSeek-*", "system": "b200_sxm", "backend": "sglang", "precision": "fp4", "backend_version": "", "mode": "agg"}, ttft: true, why: "seconds of warm-up, whatever the load"},
 	{where: map[string]string{"model": "Llama-3.1-8B-Instruct", "system": "h100_sxm", "backend": "trtllm"}, ttft: true, why: "one client always waits for a whole request"},
+	{where: map[string]string{"benchmark": "GPUStack*", "model": "GLM-4.5-Air", "system": "h100", "length_spread": "fixed*"}, why: "the figures of the A100, digit by digit; the page's own summary has others"},
 }
 
 // matches reports whether a row is one of these.

@@ -41,6 +41,7 @@ var sentences = []sentence{
 	{"other_settings", `launch:.* -(?:tp|-tensor-parallel-size|-tp-size|-tp_size)[ =]([0-9]+)`, "tp", "$1", true},
 	{"other_settings", `launch:.* -(?:pp|-pipeline-parallel-size|-pp-size|-pp_size)[ =]([0-9]+)`, "pp", "$1", true},
 	{"other_settings", `launch:.* -{2}kv[-_]cache[-_](?:dtype|quant)[ =]([a-z0-9_]+)`, "cache", "$1", false},
+	{"other_settings", `launch:.* -{2}async-scheduling`, "steps-ahead", "1", false},
 	{"other_settings", `launch:.* -{2}speculative-num-steps[ =]([0-9]+)`, "drafts", "$1", true},
 	{"other_settings", `num_speculative_tokens": ?([0-9]+)`, "drafts", "$1", true},
 	{"length_spread", `KV reuse ([1-9][0-9])%`, "prefix_hit", "0.$1", false},
