@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,9 +9,7 @@ import (
 	"throughline/engine"
 	"throughline/internal/advice"
 	"throughline/internal/document"
-	"throughline/internal/files"
 	"throughline/internal/matrix"
-	"throughline/internal/question"
 	"throughline/internal/report"
 )
 
@@ -86,55 +83,14 @@ func (o *launchOptions) show(s Streams, p *advice.Plans) error {
 	case o.format == "json":
 		return report.LaunchJSON(s.data, c, engines)
 	case o.format == "matrix":
-		rows, err := measuredRows(s, p)
+		f, leftOut, err := matrix.OfPlan(p)
 		if err != nil {
 			return err
 		}
-		return matrix.Write(s.data, matrix.OfPlan(rows, p.Loaded.Lengths.Input, p.Loaded.Lengths.Output))
+		for _, why := range leftOut {
+			fmt.Fprintln(s.Err, why)
+		}
+		return matrix.Write(s.data, f)
 	}
 	return report.LaunchScript(s.data, p.Loaded, c, engines[0])
-}
-
-// benchBackends maps engines to the interface names of bench.
-var benchBackends = map[string]string{"sglang": "sglang-oai", "vllm": "vllm", "trtllm": "openai"}
-
-// measuredRows returns the ranked rows that a script on one node can launch behind one address, and
-// reports the others.
-func measuredRows(s Streams, p *advice.Plans) ([]matrix.Planned, error) {
-	var doc bytes.Buffer
-	if err := report.WriteObject(&doc, report.AdviceJSON(p)); err != nil {
-		return nil, err
-	}
-	words, err := question.PlannedWords(files.Machine, doc.Bytes())
-	if err != nil {
-		return nil, err
-	}
-	var out []matrix.Planned
-	for i := range p.Ranked {
-		c := &p.Ranked[i]
-		e := c.Engine()
-		if e == nil {
-			continue
-		}
-		f, err := e.Fleet(&c.Deployment)
-		switch {
-		case err != nil:
-			return nil, err
-		case f.Nodes > 1:
-			fmt.Fprintf(s.Err, "row %d is left out: its script runs on each of %d nodes\n", i+1, f.Nodes)
-			continue
-		case f.Port == 0:
-			fmt.Fprintf(s.Err, "row %d is left out: %s has no router for its servers, put a load balancer in front of them\n", i+1, e.Title)
-			continue
-		}
-		var script bytes.Buffer
-		if err := report.LaunchScript(&script, p.Loaded, c, e); err != nil {
-			return nil, err
-		}
-		out = append(out, matrix.Planned{
-			Name: fmt.Sprintf("row%d", i+1), Script: script.String(), URL: fmt.Sprintf("http://127.0.0.1:%d", f.Port), Backend: benchBackends[e.Name],
-			Deployment: words[i], Concurrency: c.Load.Clients,
-		})
-	}
-	return out, nil
 }

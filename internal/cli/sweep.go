@@ -1,14 +1,10 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,7 +16,6 @@ import (
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/scan"
-	"throughline/internal/shell"
 	"throughline/internal/store"
 	"throughline/internal/sweep"
 	"throughline/internal/table"
@@ -53,15 +48,17 @@ A scan file is JSON. docs/scans.md has its keys:
 	return cmd
 }
 
-func readScan(name string) (*scan.Request, error) {
+// readScan returns the scan of a file, and the text of the file.
+func readScan(name string) (*scan.Request, []byte, error) {
 	src, err := readInput(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if jobfile.FormatOf(document.Parse(name, src).Keys()) == jobfile.RuntimeFormat {
-		return nil, fmt.Errorf("%s is a runtime file; throughline run -c %s --resume runs it, and continues after an interruption", name, name)
+		return nil, nil, fmt.Errorf("%s is a runtime file; throughline run -c %s --resume runs it, and continues after an interruption", name, name)
 	}
-	return scan.ReadFile(name, src)
+	request, err := scan.ReadFile(name, src)
+	return request, src, err
 }
 
 func newSweepRun(s Streams) *cobra.Command {
@@ -96,7 +93,7 @@ func sweepRun(cmd *cobra.Command, s Streams, flags *settings, file, at string) e
 	if at == "" {
 		err = document.Join(err, errors.New("sweep run needs a place for the results: -o DIR or -o s3://bucket/prefix"))
 	}
-	request, bad := readScan(file)
+	request, _, bad := readScan(file)
 	if err := document.Join(err, ofFlag("shard", wrong), bad); err != nil {
 		return question.Once(err)
 	}
@@ -301,87 +298,24 @@ no connection to each other: they share the folder or the bucket of the results.
 			if err != nil {
 				return err
 			}
-			if len(args) != 2 || args[0] != "slurm" && args[0] != "k8s" || out.name == "" {
+			if len(args) != 2 || sweep.Schedulers[args[0]] == nil || out.name == "" {
 				return errors.New("sweep job needs slurm or k8s, the file of a scan and -o: throughline sweep job slurm scan.json -o /shared/results")
 			}
-			request, err := readScan(args[1])
+			request, src, err := readScan(args[1])
 			if err == nil {
 				_, err = scan.New(files.Machine, request)
-			}
-			if err == nil && args[0] == "k8s" && !strings.HasPrefix(out.name, "s3://") && !path.IsAbs(out.name) {
-				err = fmt.Errorf("-o %s: name the folder as containers see it, like /shared/results, or s3://bucket/prefix", out.name)
 			}
 			if err != nil {
 				return err
 			}
-			return write(s.Out, jobText(args[0], args[1], out.name, &q))
+			text, err := sweep.Schedulers[args[0]](&sweep.Job{File: args[1], Source: src, Results: out.name, Workers: q.Several.Workers, Image: q.Image, Claim: q.Claim})
+			if err != nil {
+				return err
+			}
+			return write(s.Out, text)
 		},
 	}
 	flags = addSettings(cmd, question.SweepJob)
 	addOutputs(cmd, "sweep job", map[string]any{"output": &out})
 	return cmd
-}
-
-// jobText is what a scheduler takes.
-func jobText(scheduler, file, at string, q *question.Question) string {
-	workers := q.Several.Workers
-	if scheduler == "slurm" {
-		if full, err := filepath.Abs(file); err == nil {
-			file = full
-		}
-		if full, err := filepath.Abs(at); err == nil && !strings.HasPrefix(at, "s3://") {
-			at = full
-		}
-		return fmt.Sprintf(`#!/bin/bash
-#SBATCH --job-name=throughline-sweep
-#SBATCH --array=0-%d
-#SBATCH --requeue
-#SBATCH --output=throughline-sweep-%%A_%%a.log
-# A task takes its own share first and then whatever is missing: any of them may be lost.
-exec throughline sweep run %s -o %s --shard auto/%d --jobs "${SLURM_CPUS_PER_TASK:-1}"
-`, workers-1, shell.Quote(file), shell.Quote(at), workers)
-	}
-	src, _ := os.ReadFile(file) // it has been read before
-	volume, mount := "", ""
-	if !strings.HasPrefix(at, "s3://") {
-		volume = fmt.Sprintf("\n      - name: results\n        persistentVolumeClaim: {claimName: %s}", cmp.Or(q.Claim, "throughline"))
-		mount = fmt.Sprintf("\n        - {name: results, mountPath: %q}", at)
-	}
-	return fmt.Sprintf(`apiVersion: v1
-kind: ConfigMap
-metadata: {name: throughline-sweep}
-data:
-  scan.json: |
-%s
----
-apiVersion: batch/v1
-kind: Job
-metadata: {name: throughline-sweep}
-spec:
-  completionMode: Indexed
-  completions: %d
-  parallelism: %d
-  backoffLimitPerIndex: 5
-  maxFailedIndexes: %d
-  template:
-    spec:
-      restartPolicy: Never
-      containers:
-      - name: throughline
-        image: %s
-        args: ["sweep", "run", "/scan/scan.json", "-o", %q, "--shard", "auto/%d", "--jobs", "1"]
-        envFrom:
-        - secretRef: {name: throughline-s3, optional: true}
-        resources:
-          requests: {cpu: "1", memory: 256Mi}
-        volumeMounts:
-        - {name: scan, mountPath: /scan}%s
-      volumes:
-      - name: scan
-        configMap: {name: throughline-sweep}%s
-`, indented(string(src), "    "), workers, workers, workers, q.Image, at, workers, mount, volume)
-}
-
-func indented(text, by string) string {
-	return by + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+by)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"throughline/internal/document"
+	"throughline/workload"
 )
 
 // TestBad: all that is wrong is told at once, with its place and what was probably meant.
@@ -92,10 +93,14 @@ clients:
 
 // TestWrite: what is written is read as it was.
 func TestWrite(t *testing.T) {
-	f := OfPlan([]Planned{
-		{Name: "row1", Script: "set -e\nexport A=\"b: c\"\n\n  vllm serve # x × 世\nwait\n", URL: "http://127.0.0.1:8000", Backend: "vllm", Deployment: map[string]string{"model": "Llama-3.1-8B", "system": "H200", "tp": "2"}, Concurrency: 16},
-		{Name: "row2", Script: "sglang serve: yes", URL: "http://127.0.0.1:30000", Backend: "sglang-oai", Deployment: map[string]string{"model": "Llama-3.1-8B", "system": "H200", "engine": "sglang"}, Concurrency: 4},
-	}, 1000, 500)
+	load := workload.Load{Clients: 16, Lengths: workload.Lengths{Input: 1000, Output: 500}}
+	f := &File{
+		Servers: []Server{
+			plannedServer("row1", "http://127.0.0.1:8000", "set -e\nexport A=\"b: c\"\n\n  vllm serve # x × 世\nwait\n", map[string]string{"model": "Llama-3.1-8B", "system": "H200", "tp": "2"}),
+			plannedServer("row2", "http://127.0.0.1:30000", "sglang serve: yes", map[string]string{"model": "Llama-3.1-8B", "system": "H200", "engine": "sglang"}),
+		},
+		Clients: []Client{plannedClient("row1", "vllm", load), plannedClient("row2", "sglang-oai", load)},
+	}
 	f.Servers[1].Environment = map[string]Word{"A": "1", "B": "x: #y", "C": "true"}
 	f.Servers[1].Stop.Signal, f.Servers[1].Ready.Line, f.Servers[1].Log = "SIGINT", "- up", "a.log"
 	f.Servers[1].Command = Command{Line: "one: #\n  two\nthree"}

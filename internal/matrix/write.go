@@ -2,7 +2,6 @@ package matrix
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -10,42 +9,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 )
-
-// Planned is a row of a plan that can be launched.
-type Planned struct {
-	Name        string
-	Script      string            // for bash, that starts all its servers
-	URL         string            // for clients
-	Backend     string            // as bench calls it
-	Deployment  map[string]string // in the words of estimate
-	Concurrency int
-}
-
-// requestsPerClient of a planned row: enough to be steady for most of the time.
-const requestsPerClient = 8
-
-// OfPlan is a file that measures rows of a plan, each under the load that it was planned for.
-func OfPlan(rows []Planned, input, output int) *File {
-	f := &File{}
-	for i := range rows {
-		p := &rows[i]
-		s := Server{Name: p.Name, Command: Command{Words: []string{"bash", "-c", p.Script}}, URL: p.URL, Deployment: map[string]Word{}}
-		s.SetDefaults()
-		s.Ready.URL = p.URL + "/health" // which SGLang, vLLM and TensorRT-LLM have
-		for name, text := range p.Deployment {
-			s.Deployment[name] = Word(text)
-		}
-		c := Client{Name: fmt.Sprintf("%s_c%d", p.Name, p.Concurrency), Servers: []string{p.Name}, Bench: map[string]Word{
-			"backend": Word(p.Backend), "random-input-len": wordOf(input), "random-output-len": wordOf(output),
-			"max-concurrency": wordOf(p.Concurrency), "num-prompts": wordOf(requestsPerClient * p.Concurrency),
-		}}
-		c.SetDefaults()
-		f.Servers, f.Clients = append(f.Servers, s), append(f.Clients, c)
-	}
-	return f
-}
-
-func wordOf(n int) Word { return Word(strconv.Itoa(n)) }
 
 // Write writes a file as YAML for Read, without defaults.
 func Write(w io.Writer, f *File) error {
