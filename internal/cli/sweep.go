@@ -298,7 +298,7 @@ no connection to each other: they share the folder or the bucket of the results.
 			if err != nil {
 				return err
 			}
-			if len(args) != 2 || sweep.Schedulers[args[0]] == nil || out.name == "" {
+			if len(args) != 2 || schedulers[args[0]] == nil || out.name == "" {
 				return errors.New("sweep job needs slurm or k8s, the file of a scan and -o: throughline sweep job slurm scan.json -o /shared/results")
 			}
 			request, src, err := readScan(args[1])
@@ -308,7 +308,7 @@ no connection to each other: they share the folder or the bucket of the results.
 			if err != nil {
 				return err
 			}
-			text, err := sweep.Schedulers[args[0]](&sweep.Job{File: args[1], Source: src, Results: out.name, Workers: q.Several.Workers, Image: q.Image, Claim: q.Claim})
+			text, err := schedulers[args[0]](&sweepJob{File: args[1], Source: src, Results: out.name, Workers: q.Several.Workers, Image: q.Image, Claim: q.Claim})
 			if err != nil {
 				return err
 			}

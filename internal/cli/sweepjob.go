@@ -1,4 +1,4 @@
-package sweep
+package cli
 
 import (
 	"cmp"
@@ -11,8 +11,9 @@ import (
 	"throughline/internal/shell"
 )
 
-// Job runs a scan on the workers of a cluster, which share the folder or bucket of the results.
-type Job struct {
+// sweepJob runs a scan on the workers of a cluster, which share the folder or bucket of the
+// results.
+type sweepJob struct {
 	File    string // of the scan
 	Source  []byte // what the file says
 	Results string // folder, or s3://bucket/prefix
@@ -21,12 +22,12 @@ type Job struct {
 	Claim   string // volume with the folder of the results, as containers see it
 }
 
-// Schedulers write the job for those that take one.
-var Schedulers = map[string]func(*Job) (string, error){"slurm": (*Job).slurm, "k8s": (*Job).kubernetes}
+// schedulers write the job for those that take one.
+var schedulers = map[string]func(*sweepJob) (string, error){"slurm": (*sweepJob).slurm, "k8s": (*sweepJob).kubernetes}
 
-func (j *Job) inBucket() bool { return strings.HasPrefix(j.Results, "s3://") }
+func (j *sweepJob) inBucket() bool { return strings.HasPrefix(j.Results, "s3://") }
 
-func (j *Job) slurm() (string, error) {
+func (j *sweepJob) slurm() (string, error) {
 	file, err := filepath.Abs(j.File)
 	results := j.Results
 	if !j.inBucket() {
@@ -44,7 +45,7 @@ exec throughline sweep run %s -o %s --shard auto/%d --jobs "${SLURM_CPUS_PER_TAS
 `, j.Workers-1, shell.Quote(file), shell.Quote(results), j.Workers), err
 }
 
-func (j *Job) kubernetes() (string, error) {
+func (j *sweepJob) kubernetes() (string, error) {
 	volume, mount := "", ""
 	if !j.inBucket() {
 		if !path.IsAbs(j.Results) {

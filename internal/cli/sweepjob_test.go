@@ -1,4 +1,4 @@
-package sweep
+package cli
 
 import (
 	"bytes"
@@ -10,15 +10,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestJobs: an array of Slurm names every worker, and both documents for Kubernetes are YAML that
+// TestSweepJobs: an array of Slurm names every worker, and both documents for Kubernetes are YAML that
 // holds the scan as it was.
-func TestJobs(t *testing.T) {
-	j := Job{File: "/scans/it's.json", Source: []byte("{\n  \"command\": \"estimate\"\n}\n"), Results: "/shared/results", Workers: 40, Image: "registry/throughline"}
-	text, err := Schedulers["slurm"](&j)
+func TestSweepJobs(t *testing.T) {
+	j := sweepJob{File: "/scans/it's.json", Source: []byte("{\n  \"command\": \"estimate\"\n}\n"), Results: "/shared/results", Workers: 40, Image: "registry/throughline"}
+	text, err := schedulers["slurm"](&j)
 	if want := `run '/scans/it'\''s.json' -o /shared/results --shard auto/40`; err != nil || !strings.Contains(text, want) || !strings.Contains(text, "--array=0-39\n") {
 		t.Errorf("%v, no %s in\n%s", err, want, text)
 	}
-	if text, err = Schedulers["k8s"](&j); err != nil {
+	if text, err = schedulers["k8s"](&j); err != nil {
 		t.Fatal(err)
 	}
 	kinds := map[string]map[string]any{}
@@ -41,7 +41,7 @@ func TestJobs(t *testing.T) {
 		t.Errorf("no volume for the results in\n%s", text)
 	}
 	j.Results = "results"
-	if _, err := Schedulers["k8s"](&j); err == nil || !strings.Contains(err.Error(), "as containers see it") {
+	if _, err := schedulers["k8s"](&j); err == nil || !strings.Contains(err.Error(), "as containers see it") {
 		t.Errorf("a relative folder: %v", err)
 	}
 }
