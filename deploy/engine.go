@@ -39,6 +39,9 @@ type Scheduling struct {
 	WaitSteps    int `json:"wait_steps"`
 	BalanceSteps int `json:"balance_steps"`
 
+	// ScattersPrompts: separate prefill servers give prompts to their data-parallel ranks at random.
+	ScattersPrompts bool `json:"scatters_prompts"`
+
 	StepSeconds     float64 `json:"step_seconds" required:"true"`     // of the host, for each step
 	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it, with drafts for each of its tokens
 	// GroupSeconds per step, and GroupSequenceSeconds per sequence, for each further block table.

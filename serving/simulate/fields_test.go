@@ -118,6 +118,7 @@ var factCases = map[string]fieldCase{
 	"FindsPreempted": {noLaunch: ownFact, noEffect: "of requests that are preempted, which the closed form does not know: TestFindsPreempted"},
 	"PipelinesChunks": {engine: "vllm", noLaunch: ownFact, stages: 4, clients: span{1, 1}, input: span{20000, 40000}, output: span{50, 200},
 		facts: func(s *deploy.Scheduling, _ float64) { s.PipelinesChunks = false }},
+	"ScattersPrompts": {noLaunch: ownFact, noEffect: "ranks take turns in the closed form: TestScattered"},
 	"StepSeconds": {engine: "vllm", noLaunch: ownFact, amount: span{2e-4, 4e-3},
 		facts: func(s *deploy.Scheduling, n float64) { s.StepSeconds += n }},
 	"SequenceSeconds": {engine: "vllm", noLaunch: ownFact, amount: span{1e-5, 2e-4},

@@ -15,6 +15,8 @@ type Pool struct {
 	// Shares: ranks share experts, which have less to do where few ranks have prompts. Ranks of a
 	// prefill pool count as equally loaded.
 	Shares bool
+	// Scatters: a prompt goes to one of the ranks of a server at random.
+	Scatters bool
 	// Stages of the pipeline that as many servers share, each a batch in flight; 0 means 1.
 	Stages int
 

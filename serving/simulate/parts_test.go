@@ -117,6 +117,37 @@ func TestPools(t *testing.T) {
 	}
 }
 
+// TestScattered: of 400 prompts of a second each that come at once, two servers get 200 each. Their
+// four ranks take 50 each, and 50 s, where these take turns; at random they take 50 with a standard
+// deviation of √(200·¼·¾) = 6.1, and the last prompt of a server ends later.
+func TestScattered(t *testing.T) {
+	for _, scatters := range []bool{false, true} {
+		policy := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 10, Sequences: 1000}, Blocks: 1000, BlockTokens: 16}
+		o := Options{
+			Pools: []Pool{{Role: deploy.Prefill, Servers: 2, Ranks: 4, Scatters: scatters, Policy: policy, Times: second{}},
+				{Role: deploy.Decode, Servers: 1, Ranks: 1, Policy: policy, Times: second{}}},
+			Transfer: func(int) (float64, float64) { return 0, 0 },
+		}
+		took, last := map[Place]int{}, 0.0
+		o.Each = func(e *Ended) {
+			took[e.Began]++
+			last = max(last, e.Finish)
+		}
+		mustRun(t, o, &workload.List{Requests: slices.Repeat([]workload.Request{{Input: 10, Output: 1}}, 400)})
+		servers, uneven := map[int]int{}, false
+		for at, n := range took {
+			servers[at.Server] += n
+			uneven = uneven || n != 50
+			if math.Abs(float64(n)-50) > 5*6.1 {
+				t.Errorf("scatters %v: %v took %d of 200 prompts", scatters, at, n)
+			}
+		}
+		if servers[0] != 200 || servers[1] != 200 || uneven != scatters || (last > 50) != scatters {
+			t.Errorf("scatters %v: servers took %v, ranks %v, until %g s", scatters, servers, took, last)
+		}
+	}
+}
+
 // TestDistribution: quantiles are those of numpy.percentile, and within 0.05% where values are
 // counted in buckets.
 func TestDistribution(t *testing.T) {

@@ -7,6 +7,15 @@ import (
 	"throughline/workload"
 )
 
+// take is the rank that takes a new request.
+func (r *run) take(q *workload.Request) target {
+	to := r.route(r.entry, q, &r.turn[0])
+	if n := len(to.server.ranks); to.server.pool.Scatters && n > 1 {
+		to.rank = to.server.ranks[r.chance.IntN(n)]
+	}
+	return to
+}
+
 func (r *run) route(to []target, q *workload.Request, turn *int) target {
 	if len(to) == 1 {
 		return to[0]

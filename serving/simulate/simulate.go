@@ -63,10 +63,11 @@ type run struct {
 	entry   []target // ranks that take new requests
 	decode  []target // ranks that take requests from a prefill pool
 	turn    [2]int
-	events  []*server // a heap by time
-	ready   []*server // to start now
-	moves   []move    // transfers under way, by end
-	flights []flight  // steps in pipelines, by end
+	chance  *rand.Rand // which rank takes a prompt that a server scatters
+	events  []*server  // a heap by time
+	ready   []*server  // to start now
+	moves   []move     // transfers under way, by end
+	flights []flight   // steps in pipelines, by end
 	links   map[*rank]float64
 	count   int64
 	live    int64
@@ -104,11 +105,14 @@ func Run(ctx context.Context, o Options, source workload.Source) (*Record, error
 	return r.record, nil
 }
 
+// chanceStream keeps the ranks of prompts apart from the drafts of ranks, which draw by server.
+const chanceStream = math.MaxUint64
+
 func newRun(o Options, source workload.Source) (*run, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	r := &run{Options: o, record: newRecord(&o), links: map[*rank]float64{}}
+	r := &run{Options: o, record: newRecord(&o), links: map[*rank]float64{}, chance: rand.New(rand.NewPCG(o.Seed, chanceStream))}
 	r.jobs.most = cmp.Or(o.waiting, waitingJobs)
 	r.arrive = arrivals{source: source, FrontEnd: o.FrontEnd, free: make([]float64, max(1, o.FrontEnds))}
 	for i := range o.Pools {
@@ -277,8 +281,7 @@ func (r *run) enter(ctx context.Context, t float64) error {
 			r.decodeAt(r.route(r.decode, &q, &r.turn[1]), job, t)
 			continue
 		}
-		to := r.route(r.entry, &q, &r.turn[0])
-		r.give(to, job, t)
+		r.give(r.take(&q), job, t)
 	}
 }
 
