@@ -115,7 +115,8 @@ func (s *surface) at(p place) float64 {
 // thinned is how many runs of a group choose constants, so that large groups weigh no more.
 const thinned = 4
 
-// choosing are the runs that constants are chosen by: a few of each group and mode, spread evenly.
+// choosing are the runs that constants are chosen by: a few of each group and mode, spread evenly,
+// or, of separate pools, with the fewest clients: of TTFT of many, nearly all is waiting for steps.
 func (h *Held) choosing() (out []*judged) {
 	found := map[string][]*judged{}
 	for _, j := range h.runs {
@@ -126,6 +127,10 @@ func (h *Held) choosing() (out []*judged) {
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		list := found[key]
 		n := min(thinned, len(list))
+		if list[0].mode == string(question.Disaggregated) {
+			slices.SortStableFunc(list, func(a, b *judged) int { return a.clients - b.clients })
+			list = list[:n]
+		}
 		for i := range n {
 			out = append(out, list[i*len(list)/n])
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"throughline/deploy"
+	"throughline/internal/question"
 )
 
 // handoverAt is the place of what pools take between servers.
@@ -62,6 +63,26 @@ func TestStallsDecideNothing(t *testing.T) {
 	}
 	if got := choose([]*grouped{g})["a"][handoverAt]; got != outermost+3 {
 		t.Errorf("level %d, want %d", got, outermost+3)
+	}
+}
+
+// TestChoosing: of ten runs of a group four choose: evenly spread ones of servers that do all, and of
+// separate pools those with the fewest clients.
+func TestChoosing(t *testing.T) {
+	h := Held{by: &Partings[0]}
+	for n := range 10 {
+		for _, mode := range []question.Mode{question.Aggregated, question.Disaggregated} {
+			h.runs = append(h.runs, &judged{mode: string(mode), told: true, clients: 10 - n})
+		}
+	}
+	got := map[string][]int{}
+	for _, j := range h.choosing() {
+		got[j.mode] = append(got[j.mode], j.clients)
+	}
+	for mode, want := range map[question.Mode][]int{question.Aggregated: {10, 8, 5, 3}, question.Disaggregated: {1, 2, 3, 4}} {
+		if !slices.Equal(got[string(mode)], want) {
+			t.Errorf("%s: runs of %v clients choose, want %v", mode, got[string(mode)], want)
+		}
 	}
 }
 

@@ -40,6 +40,7 @@ type judged struct {
 	engine, model, system, version, source, mode string
 	series                                       string // runs of one deployment and version
 	told                                         bool   // how the servers were launched
+	clients                                      int
 	drafts                                       bool
 	doubtful                                     [figureCount]bool
 
@@ -195,7 +196,7 @@ func (t *Table) judged(r *validate.Report, i int) *judged {
 	}
 	drafting, _ := of.Drafts()
 	j := &judged{
-		row: i, engine: row.Engine, model: row.Model, system: row.System, mode: of.Get("mode"), drafts: drafting, told: !row.Unstated,
+		row: i, engine: row.Engine, model: row.Model, system: row.System, mode: of.Get("mode"), drafts: drafting, told: !row.Unstated, clients: row.Clients,
 		version: cmp.Or(of.Cell("backend_version"), of.Cell("version")), source: cmp.Or(of.Cell("source"), filepath.Base(t.Name)),
 	}
 	if same, ok := sameModel[j.model]; ok {
