@@ -187,6 +187,7 @@ func TestToldProducts(t *testing.T) {
 		{"B200", "fp8", "agg", "", 8192, "flashinfer_trtllm"}, {"B300", "fp8", "agg", "", 1024, "flashinfer_trtllm"},
 		{"B200", "fp4", "agg", "", 1024, ""}, {"H200", "fp8", "agg", "", 1024, ""},
 		{"B200", "fp8", "disagg", "", 1024, "flashinfer_trtllm"}, {"B200", "fp8", "disagg", "", 8192, ""},
+		{"B200", "fp8", "disagg", "2026-02-07", 8192, "flashinfer_trtllm"}, {"B200", "fp8", "disagg", "2026-03-18", 8192, ""}, {"B200", "fp8", "disagg", "2026-03-18", 1024, "flashinfer_trtllm"},
 		{"MI300X", "fp8", "agg", "2026-01-05", 1024, ""}, {"MI300X", "fp8", "agg", "2026-01-23", 1024, "aiter_triton"}, {"MI300X", "fp8", "agg", "2026-05-18", 1024, ""},
 	} {
 		f := row{"model": "DeepSeek-R1-0528", "system": c.system, "engine": "sglang", "weights": c.weights, "mode": c.mode, "date": c.day}

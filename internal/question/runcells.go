@@ -219,11 +219,26 @@ func (reader *RowReader) fill(r Row, measured bool, out map[string]string) error
 	delete(told, "drafts")
 	delete(told, "acceptance")
 	r.version(out, facts, told)
+	correct(told, out)
 	add(told, out)
 	if r.burst() && out["concurrency"] == "" {
 		out["concurrency"], out["full"] = full(out), "true"
 	}
 	return document.Join(errs...)
+}
+
+// correct replaces the attention ranks of a row where the recipe of its run has others.
+func correct(told, out map[string]string) {
+	var changed []string
+	for _, column := range []string{"prefill_tp", "prefill_dp", "decode_tp", "decode_dp"} {
+		if text := told[column]; text != "" && text != out[column] {
+			out[column] = text
+			changed = append(changed, column+" "+text)
+		}
+	}
+	if len(changed) > 0 {
+		out["note"] = "as the recipe of the run has it: " + strings.Join(changed, ", ")
+	}
 }
 
 // add adds what servers were told to a row where it does not say it.

@@ -54,6 +54,28 @@ func TestMeasuredLengths(t *testing.T) {
 	}
 }
 
+// TestCorrectedRanks: tables have Kimi-K2.5 behind vLLM on GB200 with one replica of attention,
+// where its recipes have four that prefill, and 16 that decode for many clients; the note says so.
+func TestCorrectedRanks(t *testing.T) {
+	const head = "model,system,engine,precision,mode,isl,osl,concurrency,prefill_workers,prefill_tp,prefill_dp,prefill_moe_ep,decode_workers,decode_tp,decode_dp,decode_moe_ep,ttft_ms\n"
+	for _, c := range []struct {
+		row, prefillDP, decodeTP, decodeDP, sequences, note string
+	}{
+		{"Kimi-K2.5,gb200,vllm,fp4,disagg,8192,1024,128,1,4,1,4,4,4,1,4,1", "4", "4", "1", "16", "prefill_tp 1, prefill_dp 4"},
+		{"Kimi-K2.5,gb200,vllm,fp4,disagg,1024,1024,256,1,4,1,4,1,16,1,16,1", "4", "1", "16", "", "prefill_tp 1, prefill_dp 4, decode_tp 1, decode_dp 16"},
+		{"Kimi-K2.5,gb200,vllm,fp4,disagg,1024,1024,256,1,1,4,4,1,1,16,16,1", "4", "1", "16", "", ""},
+		{"Kimi-K2.5,b200,vllm,fp4,disagg,1024,1024,256,1,4,1,4,1,16,1,16,1", "1", "16", "1", "", ""},
+	} {
+		got := cellsOf(t, head+c.row+"\n")
+		if got["prefill_dp"] != c.prefillDP || got["decode_tp"] != c.decodeTP || got["decode_dp"] != c.decodeDP || got["max-num-seqs"] != c.sequences {
+			t.Errorf("%s: %v", c.row, got)
+		}
+		if note, _ := strings.CutPrefix(got["note"], "as the recipe of the run has it: "); note != c.note {
+			t.Errorf("%s: note %q", c.row, got["note"])
+		}
+	}
+}
+
 // TestWeights: FP8 has scales of blocks where a table says so of any product, and in the
 // checkpoints of Qwen; nothing else is changed.
 func TestWeights(t *testing.T) {
