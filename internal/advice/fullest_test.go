@@ -92,7 +92,7 @@ func drawnPart(t *rapid.T, sys *hardware.System) hardware.Parameter {
 // run never falls.
 func TestRunServesNoLessOnBetterHardware(t *testing.T) {
 	long.NotRacing(t)
-	long.Some(t, draws(25), func(t *rapid.T) {
+	long.Some(t, draws(12), func(t *rapid.T) {
 		l, o := drawn(t, []int{1, 2, 4, 8})
 		mode := rapid.SampledFrom([]string{jobfile.Fusion, jobfile.Split}).Draw(t, "mode")
 		times := rapid.Float64Range(1.005, 1.1).Draw(t, "times")
@@ -134,7 +134,7 @@ func TestPlanServesNoLessOnBetterHardware(t *testing.T) {
 	bandwidth, _ := sys.Parameter("mem1.GBps")
 	scan(t, sys, bandwidth, 1.03, 48, true, func(s *hardware.System) *Candidate { return firstRow(t, *l, o, s) })
 
-	long.Some(t, draws(10), func(t *rapid.T) {
+	long.Some(t, draws(5), func(t *rapid.T) {
 		l, o := drawn(t, []int{1, 2, 4})
 		o.Objective = Throughput
 		times := rapid.Float64Range(1.005, 1.1).Draw(t, "times")
@@ -195,7 +195,7 @@ func TestRunFindsTheBestBatch(t *testing.T) {
 // neither one client more nor fewer do. There is no limit on the time to the first token, which
 // goes up and down a little as batches grow.
 func TestEveryBatchIsConsidered(t *testing.T) {
-	long.Some(t, draws(15), func(t *rapid.T) {
+	long.Some(t, draws(8), func(t *rapid.T) {
 		l, o := drawn(t, []int{1, 2, 4, 8})
 		o.Objective, o.Engines = Throughput, []*engine.Engine{engine.Generic}
 		a := newAdviser(context.Background(), l, o)

@@ -27,7 +27,7 @@ func deployed(c *Candidate) string {
 // without.
 func TestOneRowPerLayout(t *testing.T) {
 	const top = 6
-	long.Some(t, draws(12), func(t *rapid.T) {
+	long.Some(t, draws(6), func(t *rapid.T) {
 		l, o := drawn(t, []int{1, 2, 4, 8})
 		o.Top = top
 		best := rows(t, l, o, deployed)

@@ -23,7 +23,7 @@ const shortfall = 1.015
 // the shortfall below. Instances have to find room on nodes, of which the last may be smaller.
 func TestMoreNeverGiveLess(t *testing.T) {
 	long.NotRacing(t)
-	long.Some(t, 10, func(t *rapid.T) {
+	long.Some(t, 6, func(t *rapid.T) {
 		q := question.DefaultOf(question.Plan)
 		q.Model = rapid.SampledFrom([]string{"Llama-3.1-8B", "Qwen3-30B-A3B", "gpt-oss-20b"}).Draw(t, "model")
 		q.System = rapid.SampledFrom([]string{"H100_SXM", "L40S"}).Draw(t, "system")

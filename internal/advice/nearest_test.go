@@ -42,6 +42,7 @@ func TestNearestChangesHold(t *testing.T) {
 			if err != nil {
 				t.Fatal(name, n, err)
 			}
+			p.Options.Foremost = true // whether there is any
 			if err := p.Search(context.Background()); err != nil || len(p.Ranked) == 0 {
 				t.Errorf("%s: --%s %s is said to give %s, and has no answer (%v)", name, n.Setting, n.Value, n.Gives, err)
 			}

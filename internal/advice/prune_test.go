@@ -68,7 +68,7 @@ func TestNothingPrunedWouldHaveWon(t *testing.T) {
 // contenders can be predicted on.
 func TestBoundsHold(t *testing.T) {
 	long.NotRacing(t)
-	long.Some(t, draws(30), func(t *rapid.T) {
+	long.Some(t, draws(15), func(t *rapid.T) {
 		l, o := drawn(t, []int{16, 24, 64, 320})
 		mode := rapid.SampledFrom([]Mode{Aggregated, Disaggregated}).Draw(t, "mode")
 		a := newAdviser(context.Background(), l, o)
@@ -184,7 +184,7 @@ func draws(n int) int {
 // TestForemost: the first of the ranked deployments is that of the whole answer.
 func TestForemost(t *testing.T) {
 	long.NotRacing(t)
-	long.Some(t, draws(8), func(t *rapid.T) {
+	long.Some(t, draws(6), func(t *rapid.T) {
 		l, o := drawn(t, []int{1, 2, 4, 8})
 		all, err := Give(t.Context(), l, o)
 		if err != nil {

@@ -38,7 +38,7 @@ func callWith(t *testing.T, input string, args ...string) string {
 		}
 	}
 	var out, errs bytes.Buffer
-	if code := Run(context.Background(), args, Streams{In: bytes.NewReader(in), Out: &out, Err: &errs, Width: shownWidth}); code != exitOK {
+	if code := Run(formsOnly, args, Streams{In: bytes.NewReader(in), Out: &out, Err: &errs, Width: shownWidth}); code != exitOK {
 		t.Fatalf("%v: exit code %d: %s", args, code, &errs)
 	}
 	return out.String()

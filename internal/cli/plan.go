@@ -114,10 +114,18 @@ func (o *planOptions) refuse(reads []string) (err error) {
 	return document.Join(report.CheckColumns(o.view.columns), err, checkPlanForm(&o.out))
 }
 
+// Tests that look at several forms of an answer put others in their place, which search once.
+var (
+	searchPlans = func(ctx context.Context, p *advice.Plans) error { return p.Search(ctx) }
+	tryLayouts  = func(ctx context.Context, p *advice.Plans) ([]advice.Tried, error) {
+		return advice.Rejected(ctx, p.Loaded, &p.Options, p.Advice)
+	}
+)
+
 func (o *planOptions) search(ctx context.Context, s Streams, p *advice.Plans) error {
 	bar := newProgress(s.watched, 0)
 	p.Options.Progress, p.Options.Phase = bar.add, bar.enter
-	err := p.Search(ctx)
+	err := searchPlans(ctx, p)
 	bar.finish()
 	if errors.Is(err, context.Canceled) {
 		s.linger(time.Second)
@@ -130,7 +138,7 @@ func (o *planOptions) search(ctx context.Context, s Streams, p *advice.Plans) er
 func (o *planOptions) finish(ctx context.Context, s Streams, p *advice.Plans, l advice.Launching) error {
 	err := o.launch.choose(p.Advice, l)
 	if err == nil && o.rejected {
-		p.Tried, err = advice.Rejected(ctx, p.Loaded, &p.Options, p.Advice)
+		p.Tried, err = tryLayouts(ctx, p)
 	}
 	if err != nil {
 		return err

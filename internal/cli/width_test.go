@@ -22,7 +22,7 @@ import (
 // printed is what a command prints on a terminal of a width, on both streams.
 func printed(width int, args ...string) (out, errs string, code int) {
 	var o, e bytes.Buffer
-	code = Run(context.Background(), args, Streams{In: strings.NewReader(""), Out: &o, Err: &e, Width: width})
+	code = Run(formsOnly, args, Streams{In: strings.NewReader(""), Out: &o, Err: &e, Width: width})
 	return o.String(), e.String(), code
 }
 
