@@ -89,10 +89,9 @@ func commandsOfWidths(t *testing.T) [][]string {
 		{"run", "--columns", "help"}, {"run", "-c", "../../configs/reference_sample.json", "--columns", "TPTO,decoder_bond,nonsense"},
 		{"plan", "--model", "Kimi-K2", "--system", "H200", "--gpus", "16"},
 		{"plan", "--model", "Llama-3.1-70B", "--system", "L40S", "--gpus", "1"},
-		and([]string{"plan", "--gpus", "32", "--isl", "4000", "--osl", "1000", "--tpot", "50", "--price", "2", "--power", "700"}, deepseek...),
+		strings.Fields("plan --model DeepSeek-V3 --system H200 --gpus 32 --isl 4000 --osl 1000 --tpot 50ms --weights fp8 --explain-rejected"), // the example of its help, which TestExamples searches
 		and([]string{"plan", "--gpus", "8", "--mode", "disagg", "--engine", "sglang"}, llama...),
-		and([]string{"plan", "--gpus", "16", "--tpot", "20", "--explain-rejected", "--launch-for", "all", "--launch", "f2"}, llama...),
-		and([]string{"plan", "--gpus", "16", "--tpot", "50", "--explain-rejected"}, deepseek...),
+		and([]string{"plan", "--gpus", "16", "--tpot", "20", "--price", "2", "--power", "700", "--explain-rejected", "--launch-for", "all", "--launch", "f2"}, llama...),
 		{"diff", "H100_SXM", "B200"}, {"diff", at("plan.json") + "#1", at("plan.json") + "#f1"}, {"diff", at("plan.json"), "H2000"}, {"diff", "H200"},
 		and([]string{"estimate", "--dp", "16", "--batch", "64"}, deepseek...),
 		and([]string{"estimate", "--batch", "100000", "--phase", "decode"}, llama...),
