@@ -28,11 +28,14 @@ PROPERTIES = ./search ./estimate ./op ./hardware/kernel ./internal/advice
 # However busy the machine is: what hangs is ended, what is slow is not.
 PATIENCE = -timeout 1h
 
+# Tests of servers mostly wait: twice as many packages as processors at a time. Without getconf, as many as go takes.
+TOGETHER = $(shell n=$$(getconf _NPROCESSORS_ONLN 2>/dev/null) && echo -p $$((2 * n)))
+
 # Tests keep little and leave much: rarer collections save a sixth of their time.
 unit: export GOGC = 400
 unit:             ## lint has vetted all of it
-	go test -vet=off $(PATIENCE) $(LONGEST) ./...
-	go test -vet=off $(PATIENCE) -race -short $(CONCURRENT)
+	go test -vet=off $(PATIENCE) $(TOGETHER) $(LONGEST) ./...
+	go test -vet=off $(PATIENCE) $(TOGETHER) -race -short $(CONCURRENT)
 
 test-long: lint   ## the same at full length: an hour
 	THROUGHLINE_TEST_LONG=1 go test -timeout 1h ./...
