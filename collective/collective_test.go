@@ -1,6 +1,7 @@
 package collective
 
 import (
+	"encoding/json"
 	"math"
 	"testing"
 
@@ -73,14 +74,41 @@ func TestTopologies(t *testing.T) {
 }
 
 func TestEveryTopologyOfTheFormatIsKnown(t *testing.T) {
-	for _, name := range hardware.Topologies() {
+	names := choices(t, "topology")
+	for _, name := range names {
 		if _, ok := topologies[name]; !ok {
 			t.Errorf("topology %q has no formula", name)
 		}
 	}
-	if len(topologies) != len(hardware.Topologies()) {
-		t.Errorf("%d formulas for %d topologies", len(topologies), len(hardware.Topologies()))
+	if len(topologies) != len(names) {
+		t.Errorf("%d formulas for %d topologies", len(topologies), len(names))
 	}
+}
+
+// choices are what a system file can say of a network.
+func choices(t *testing.T, field string) []string {
+	t.Helper()
+	src, err := hardware.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Properties struct {
+			Networks struct {
+				Items struct {
+					Properties map[string]struct{ Enum []string }
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(src, &schema); err != nil {
+		t.Fatal(err)
+	}
+	found := schema.Properties.Networks.Items.Properties[field].Enum
+	if len(found) == 0 {
+		t.Fatalf("no choices of %s in the schema of systems", field)
+	}
+	return found
 }
 
 // TestHierarchy: 8 processors over levels of 4, joined by a slower network of a quarter of the

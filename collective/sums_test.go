@@ -13,8 +13,8 @@ import (
 // exchanges of tokens.
 func TestSums(t *testing.T) {
 	sums := golden.Sums{}
-	for _, topology := range hardware.Topologies() {
-		for _, library := range hardware.NetworkLibraries() {
+	for _, topology := range choices(t, "topology") {
+		for _, library := range choices(t, "library") {
 			inner, outer, outermost := level(topology, 8), level(topology, 32), level("fattree", 1024)
 			inner.Bandwidth, outer.Library, outer.ProcessorUsage, outermost.Bandwidth, outermost.Library = 9, library, 0.3, 0.25, library
 			inner.MessageSize = hardware.SizeTable{{AtLeast: 100, Efficiency: 0.9}, {AtLeast: 10, Efficiency: 0.5}, {AtLeast: 0, Efficiency: 0.2}}

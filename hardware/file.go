@@ -26,14 +26,6 @@ func TypeBytes(name string) float64 {
 	return 0
 }
 
-// Topologies are the ways in which the processors of a level can be joined.
-func Topologies() []string {
-	return []string{"2dfm", "fullmesh", "ring", "switch", "torus", "fattree"}
-}
-
-// NetworkLibraries are what can drive collectives across a level.
-func NetworkLibraries() []string { return []string{"plain", "nccl"} }
-
 // IsWidth reports whether some number type takes this many bytes.
 func IsWidth(bytes float64) bool {
 	for _, t := range NumberTypes {

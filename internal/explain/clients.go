@@ -90,12 +90,7 @@ func (c *subject) predictClients(d *deploy.Deployment, out *figures) error {
 // scale changes what the closed form says as the simulation of the answer differs from it.
 func (c *subject) scale(seen *serving.Prediction) error {
 	if c.closed == nil {
-		d := &c.answer.Served
-		p, err := serving.NewPredictor(d)
-		if err != nil {
-			return err
-		}
-		closed, err := p.Predict(d, c.answer.Load)
+		closed, err := serving.Predict(&c.answer.Served, c.answer.Load)
 		if err != nil {
 			return err
 		}
