@@ -8,6 +8,7 @@ import (
 	"throughline/deploy"
 	"throughline/engine"
 	"throughline/internal/version"
+	"throughline/model"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/serving"
@@ -15,9 +16,23 @@ import (
 	"throughline/workload"
 )
 
-// Quantization returns the bits of numbers, as in W8A8 KV8.
-func Quantization(p *plan.Precision) string {
+// quantization is the bits of numbers, as in W8A8 KV8.
+func quantization(p *plan.Precision) string {
 	return fmt.Sprintf("W%gA%g KV%g", 8*p.Weight, 8*p.Activation, 8*p.Cache)
+}
+
+// Planned is the row of a model on some GPUs by a plan, with nothing of an engine.
+func Planned(m *model.Model, precision *plan.Precision, system string, gpus int, n workload.Lengths, p *plan.Plan) Row {
+	r := NewRow()
+	for name, v := range map[string]any{
+		"Model": m.Name, "Quantization": quantization(precision), "GPU": system, "Num GPUs": float64(gpus),
+		"ISL": float64(n.Input), "OSL": float64(n.Output), "Max bs": float64(p.Sequences(m.IsMoE())),
+		"TP": float64(p.Attention.TP), "PP": float64(p.Attention.PP), "EP": float64(max(1, p.Experts.EP)), "DP": float64(p.Attention.DP), "MTP": float64(p.Drafts),
+		"Source": Estimated,
+	} {
+		r.Set(name, v)
+	}
+	return r
 }
 
 // Of returns the row of a deployment under a load, simulated or, without requests, predicted.
@@ -26,10 +41,10 @@ func Of(ctx context.Context, d *deploy.Deployment, load workload.Load, seen *ser
 	if err != nil {
 		return nil, err
 	}
-	r := NewRow()
+	pool := d.Of(op.Decode)
+	r := Planned(d.Model, &d.Precision, pool.System.Name, d.Procs(), load.Lengths, &pool.Plan)
 	r.describe(d, load, &options)
 	throughput, tpot, ttft := seen.Requests*float64(load.Lengths.Output), seen.TPOT, seen.TTFT
-	r.Set("Source", Estimated)
 	r.Set("Client", "throughline estimate")
 	if requests != nil {
 		record, err := simulate.Run(ctx, options, requests.Source())
@@ -49,16 +64,12 @@ func Of(ctx context.Context, d *deploy.Deployment, load workload.Load, seen *ser
 	return r, nil
 }
 
-// describe fills in how a deployment is launched.
+// describe fills in how the engine of a deployment is launched.
 func (r Row) describe(d *deploy.Deployment, load workload.Load, options *simulate.Options) {
 	pool, policy := d.Of(op.Decode), &options.Pools[len(options.Pools)-1]
-	p := &pool.Plan
 	for name, v := range map[string]any{
-		"Model": d.Model.Name, "Quantization": Quantization(&d.Precision), "Framework": d.Engine.Name, "Version": version.Number, "GPU": pool.System.Name,
-		"Num GPUs": float64(d.Procs()), "ISL": float64(load.Lengths.Input), "OSL": float64(load.Lengths.Output), "Concurrency": float64(load.Clients),
-		"Max bs": float64(p.Sequences(d.Model.IsMoE())), "Max num tokens": float64(policy.Policy.StepTokens), "Mem fraction": d.MemoryShare(pool),
-		"TP": float64(p.Attention.TP), "PP": float64(p.Attention.PP), "EP": float64(max(1, p.Experts.EP)), "DP": float64(p.Attention.DP),
-		"Attn": d.Model.Attention.Kind.Name(), "MTP": float64(p.Drafts),
+		"Framework": d.Engine.Name, "Version": version.Number, "Concurrency": float64(load.Clients),
+		"Max num tokens": float64(policy.Policy.StepTokens), "Mem fraction": d.MemoryShare(pool), "Attn": d.Model.Attention.Kind.Name(),
 		"KV_cache_objs": float64(policy.Servers*policy.Ranks) * float64(policy.Policy.Blocks*policy.Policy.BlockTokens),
 	} {
 		r.Set(name, v)

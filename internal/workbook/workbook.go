@@ -167,14 +167,8 @@ func rawOf(r *result.Record) rawdata.Row {
 	if !r.Complete || decode == nil {
 		return nil
 	}
-	p := &decode.Step.Plan
-	row := rawdata.NewRow()
-	for name, v := range map[string]any{
-		"Model": r.Model.Name, "Quantization": rawdata.Quantization(&r.Precision), "GPU": decode.System.Name, "Num GPUs": float64(r.Procs - r.Spare),
-		"ISL": float64(r.Lengths.Input), "OSL": float64(r.Lengths.Output), "Max bs": float64(p.Sequences(r.Model.IsMoE())),
-		"TP": float64(p.Attention.TP), "PP": float64(p.Attention.PP), "EP": float64(max(1, p.Experts.EP)), "DP": float64(p.Attention.DP), "MTP": float64(p.Drafts),
-		"Output throughput": r.Tokens(), "TPOT": 1e3 * r.TPOT, "TTFT": 1e3 * r.TTFT, "Source": rawdata.Estimated,
-	} {
+	row := rawdata.Planned(r.Model, &r.Precision, decode.System.Name, r.Procs-r.Spare, r.Lengths, &decode.Step.Plan)
+	for name, v := range map[string]any{"Output throughput": r.Tokens(), "TPOT": 1e3 * r.TPOT, "TTFT": 1e3 * r.TTFT} {
 		row.Set(name, v)
 	}
 	return row
