@@ -383,10 +383,9 @@ func (s *Scheduling) capturedTokens(sys *hardware.System) int {
 func (s *Scheduling) capturedPrompts(u *unit, sys *hardware.System, decode int) int {
 	t, replicas := &u.ServerOptions, max(1, u.Plan.Attention.DP)
 	switch {
-	case s.CapturesBy != "tokens":
-	case s.LargestGraph > 0:
+	case s.CapturesBy == "tokens" && s.LargestGraph > 0:
 		return decode
-	default:
+	case s.CapturesBy == "tokens":
 		return cmp.Or(t.CapturedPrompts, t.Captured, s.CapturedPrompts) * replicas
 	case t.CapturedPrompts > 0:
 		return t.CapturedPrompts * replicas
