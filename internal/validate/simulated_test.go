@@ -168,7 +168,7 @@ func TestSameSimulation(t *testing.T) {
 // weights take two cards of 80 GB.
 func TestUnsized(t *testing.T) {
 	r := readRow(t, "model,system,engine,request_rate,concurrency,isl,osl,gpus,replicas\nmeta-llama/Llama-3.x-70B,h100,vllm,2,,75,20,,2\n")
-	measured := readRow(t, "model,system,engine,request_rate,concurrency,isl,osl,gpus,replicas,tpot_ms\nmeta-llama/Llama-3.x-70B,h100,vllm,2,,75,20,,2,27.8\n")
+	measured := readRow(t, "model,system,engine,request_rate,concurrency,isl,osl,gpus,replicas,tpot_ms\nmeta-llama/Llama-3.x-70B,h100,vllm 0.9.0,2,,75,20,,2,27.8\n")
 	for _, run := range []*servingRun{r, measured} {
 		if pool := run.Served.Of(op.Decode); pool.Plan.Attention.TP != 2 || pool.Count != 2 {
 			t.Errorf("tp %d, %d servers", pool.Plan.Attention.TP, pool.Count)
