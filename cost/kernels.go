@@ -77,9 +77,19 @@ func (k *kernels) on(s *hardware.System, prec *plan.Precision, engine bool, peak
 		if m == model.ExpertModule {
 			kind = kernel.ExpertProducts
 		}
-		paces[kernel.MatrixPeak] = pace(peaks.product[m], kind)
+		paces[kernel.MatrixPeak] = pace(peaks.product[m]*unpacked(prec, m), kind)
 		k.paces[m] = paces
 	}
+}
+
+// unpacked is the share of its rate that a product of a module reaches whose weights are narrower
+// than what it multiplies. Blocks of such experts were measured.
+func unpacked(prec *plan.Precision, m model.Module) float64 {
+	f := prec.Of(m)
+	if prec.Unpacking == 0 || m == model.ExpertModule || f.Weight >= wideBytes || hardware.TypeBytes(f.Type) != wideBytes {
+		return 1
+	}
+	return prec.Unpacking
 }
 
 // borrow takes over the efficiencies of kernels measured on another chip.

@@ -66,6 +66,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	d.Precision.ReadsNarrow = d.Assume.Engine && e.Scheduling.ReadsNarrowCache
 	d.Precision.Library = d.Assume.Engine && e.Scheduling.LibraryProducts
 	d.Precision.Fused = d.Assume.Engine && e.Scheduling.FusesElementwise
+	d.Precision.Unpacking = e.unpacking(&d)
 	d.Precision.AllReduce = 0
 	elsewhere := func(p deploy.Pool) bool { return p.System == nil || p.System.Maker != "NVIDIA" }
 	if d.Assume.Engine && !slices.ContainsFunc(d.Pools, elsewhere) {
@@ -98,6 +99,20 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 		d.Pools[i].Plan.Behaviour = e.Behaviour(&d, &d.Pools[i])
 	}
 	return d
+}
+
+// unpacking is the share of the rate of 16-bit products that those of narrower weights reach.
+func (e *Engine) unpacking(d *deploy.Deployment) float64 {
+	u := e.Scheduling.Unpacking
+	if u == nil || !d.Assume.Engine {
+		return 0
+	}
+	for i := range d.Pools {
+		if s := d.Pools[i].System; s != nil && slices.Contains(u.Chips, s.Generation) {
+			return u.Share
+		}
+	}
+	return 0
 }
 
 // ownKernels are those of the engine on the chips of a deployment; zero: it has none.

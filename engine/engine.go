@@ -56,6 +56,13 @@ func (s *Small) is(sys *hardware.System) bool {
 	return s != nil && sys != nil && (sys.Memory.GiB < s.BelowGiB || slices.ContainsFunc(s.Chips, func(name string) bool { return strings.HasPrefix(sys.Name, name) }))
 }
 
+// Unpacking is the share of the rate of 16-bit products that those of narrower weights reach on
+// chips of these generations.
+type Unpacking struct {
+	Share float64  `json:"share" required:"true" range:"(0,1]"`
+	Chips []string `json:"chips" required:"true"`
+}
+
 // Scheduling is the facts that decide how an engine serves requests, with their sources.
 type Scheduling struct {
 	deploy.Scheduling
@@ -67,6 +74,8 @@ type Scheduling struct {
 	// ReadsNarrowCache: its own kernels read an 8-bit cache in half the time of a 16-bit one, where
 	// those of other engines on a chip convert it first.
 	ReadsNarrowCache bool `json:"reads_narrow_cache" required:"true"`
+	// Unpacking is how products multiply narrower weights in 16 bits; nil: as fast as others.
+	Unpacking *Unpacking `json:"unpacking"`
 	// LibraryProducts: 8-bit products with one scale run in cuBLAS, as 16-bit ones do.
 	LibraryProducts bool `json:"library_products" required:"true"`
 	// FusesElementwise: activations with their gates, and norms with residuals, are one kernel

@@ -45,3 +45,19 @@ func TestUntuned(t *testing.T) {
 		}
 	}
 }
+
+// TestUnpacking: engines with Marlin say what it reaches on the chips that it runs on.
+func TestUnpacking(t *testing.T) {
+	for _, c := range []struct {
+		engine, chip string
+		want         float64
+	}{{"vllm", "A100_SXM", 0.82}, {"sglang", "L40S", 0.82}, {"vllm", "H100_SXM", 0}, {"trtllm", "A100_SXM", 0}} {
+		d := exchanging(8, 8)
+		for i := range d.Pools {
+			d.Pools[i].System = builtin.System(t, c.chip)
+		}
+		if got := find(t, c.engine).Apply(d).Precision.Unpacking; got != c.want {
+			t.Errorf("%s on %s: %g, want %g", c.engine, c.chip, got, c.want)
+		}
+	}
+}

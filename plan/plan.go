@@ -133,6 +133,9 @@ type Precision struct {
 	Stored  string // the number type that weights are stored in, if not that of products; empty: unknown
 	// ReadsNarrow: attention kernels read an 8-bit cache as well as a 16-bit one.
 	ReadsNarrow bool
+	// Unpacking is the share of the rate of 16-bit products that those with narrower weights reach,
+	// which are unpacked on the way; 0: all of it.
+	Unpacking float64
 	// Library: 8-bit products with one scale run in the library of 16-bit ones.
 	Library bool
 	// AllReduce is the seconds by which the engine's all-reduce takes longer than the measured one.
