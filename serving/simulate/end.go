@@ -91,6 +91,9 @@ func (r *rank) advance(t float64, to *run) {
 	}
 	r.tick++
 	r.context += int64(r.decoding)
+	for i := range r.within {
+		r.within[i].advance(r.tick)
+	}
 	r.lastEnd = t
 	if to.Tokens != nil {
 		r.emitAll(t, to)

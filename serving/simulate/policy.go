@@ -402,6 +402,12 @@ func (r *rank) sum() {
 	}
 	fresh := int64(1 + r.rules.Drafts)
 	w.Decodes, w.Context = r.decoding, r.context+fresh*int64(r.decoding)
+	if r.rules.Drafts == 0 {
+		for i := range r.within {
+			w.Bounded[i] = r.within[i].keys(r.decoding, r.tick)
+		}
+		return
+	}
 	if len(r.bounds) == 0 {
 		return
 	}
@@ -410,12 +416,8 @@ func (r *rank) sum() {
 		if !j.decodes {
 			continue
 		}
-		tokens := int64(j.cached) + fresh
-		if r.rules.Drafts == 0 {
-			tokens += r.tick - j.base
-		}
 		for i, bound := range r.bounds {
-			w.Bounded[i] += min(tokens, int64(bound))
+			w.Bounded[i] += min(int64(j.cached)+fresh, int64(bound))
 		}
 	}
 }

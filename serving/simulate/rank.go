@@ -153,6 +153,7 @@ type rank struct {
 	jobs   *jobs
 	random *rand.Rand
 	bounds []int
+	within []within     // each bound
 	prefix *prefixCache // may be nil
 
 	queue   *int64 // waiting requests on all ranks
@@ -199,6 +200,9 @@ func newRank(rules *Policy, jobs *jobs, bounds []int, random *rand.Rand) *rank {
 	r := &rank{rules: rules, jobs: jobs, random: random, bounds: bounds, head: none, tail: none, partial: none,
 		inbox: inbox{jobs: jobs}, waiting: ring{jobs: jobs}}
 	r.residues = make([]int, rules.BlockTokens)
+	for _, b := range bounds {
+		r.within = append(r.within, within{bound: int64(b)})
+	}
 	r.work.Bounded = make([]int64, len(r.bounds))
 	for i := range r.wheel {
 		r.wheel[i] = none
@@ -305,6 +309,9 @@ func (r *rank) start(at int32, t float64) {
 		r.joins = append(r.joins, join{t, 1})
 	}
 	r.residues[r.residue(j.cached, j.base)]++
+	for i := range r.within {
+		r.within[i].add(int64(j.cached), r.tick, 1)
+	}
 	slot := &r.wheel[(r.tick+int64(j.Output-j.emitted))%wheelSize]
 	j.wnext, j.wprev = *slot, none
 	if *slot != none {
@@ -340,6 +347,9 @@ func (r *rank) stop(at int32) {
 		return
 	}
 	r.residues[r.residue(j.cached, j.base)]--
+	for i := range r.within {
+		r.within[i].add(int64(j.cached), r.tick, -1)
+	}
 	slot := &r.wheel[(j.base+int64(j.Output-j.emitted))%wheelSize]
 	if j.wprev == none {
 		*slot = j.wnext
