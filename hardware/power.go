@@ -42,7 +42,11 @@ func (c *Clock) Floor() float64 { return math.Min(1, c.Lowest/c.MHz) }
 
 // Squared is the square of the voltage at a share of the highest clock, relative to that there.
 func (c *Clock) Squared(share float64) float64 {
-	v := c.Voltage + (1-c.Voltage)*math.Max(0, (share-c.Knee)/(1-c.Knee))
+	above := 1.0
+	if share != 1 { // nearly all are asked for the full clock
+		above = max(0, (share-c.Knee)/(1-c.Knee))
+	}
+	v := c.Voltage + (1-c.Voltage)*above
 	return v * v
 }
 

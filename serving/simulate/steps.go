@@ -23,13 +23,12 @@ type StepTimes struct {
 	one       op.Sums   // of a decoding sequence without its context
 	slopes    []op.Sums // per key between two bounds
 	table     map[place]cost.Effort
-	recent    [recentPlaces]pricedPlace // of the table: the steps of a run hardly move
+	near      [nearCells]cell // of the table
 	alike     map[alike]cost.Effort
 	mixed     []pricedAlike // the latest steps of prompts beside decodes, by the hash of each
 	direct    bool          // more bounds than the table has axes for
-	corner    [mostBounds + 1]axis
-	step      op.Step // scratch
-	fitted    deploy.Fit
+	step      op.Step       // scratch
+	fitted    *deploy.Fit   // nil: nothing corrects them
 }
 
 // mostBounds is how many bounds the table has axes for.
@@ -41,29 +40,17 @@ type place struct {
 	mean             [mostBounds + 1]uint32
 }
 
-// pricedPlace is a place and its effort.
-type pricedPlace struct {
-	place
-	cost.Effort
+// cell is a place of the table and the next ones along each axis, with the efforts that were asked for.
+type cell struct {
+	sequences, under int32
+	low, step        [mostBounds + 1]float64
+	known            uint8         // corners, as bits
+	corners          []cost.Effort // the first axis being the highest bit
 }
 
-// recentPlaces is a power of two.
-const recentPlaces = 512
-
-// slot is where a place is kept among the recent ones.
-func (at *place) slot() int {
-	h := uint64(uint32(at.sequences))<<32 | uint64(uint32(at.under))
-	for _, m := range at.mean {
-		h = h*0x9e3779b97f4a7c15 ^ uint64(m)
-	}
-	return int(h * 0x9e3779b97f4a7c15 >> 32 % recentPlaces)
-}
-
-// axis is two neighbouring places and the position of a value between them.
-type axis struct {
-	low, high float32
-	part      float64
-}
+// nearCells is a power of two: steps of a run have hardly more numbers of sequences at a time, with
+// contexts that hardly move.
+const nearCells = 128
 
 // NewStepTimes prepares the steps of a pool.
 func NewStepTimes(d *deploy.Deployment, pool *deploy.Pool) (*StepTimes, error) {
@@ -73,7 +60,11 @@ func NewStepTimes(d *deploy.Deployment, pool *deploy.Pool) (*StepTimes, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &StepTimes{evaluator: e, plan: pool.Plan, table: map[place]cost.Effort{}, alike: map[alike]cost.Effort{}, fitted: d.Fitted}
+	s := &StepTimes{evaluator: e, plan: pool.Plan, table: map[place]cost.Effort{}, alike: map[alike]cost.Effort{}}
+	if !d.Fitted.IsNone() {
+		fitted := d.Fitted
+		s.fitted = &fitted
+	}
 	s.plan.Batch = plan.Batch{Count: 1, Size: 1}
 	s.bounds = boundsOf(d.Model, pool.Plan.Drafts)
 	s.direct = len(s.bounds) > mostBounds
@@ -178,7 +169,7 @@ func (s *StepTimes) Power(procs float64) *Power {
 // longer than predicted take as much more energy.
 func (s *StepTimes) Effort(w *Work) cost.Effort {
 	effort := s.uncorrected(w)
-	if s.fitted.IsNone() {
+	if s.fitted == nil {
 		return effort
 	}
 	seconds := effort.Seconds(1)
@@ -199,18 +190,72 @@ func (s *StepTimes) uncorrected(w *Work) cost.Effort {
 		return s.recurring(w)
 	}
 	// Mean keys of a sequence between two bounds.
-	n := float64(w.Decodes)
-	below := int64(0)
+	var mean, part [mostBounds + 1]float64
+	n, below := float64(w.Decodes), int64(0)
 	for i, b := range w.Bounded {
-		s.corner[i] = newAxis(float64(b-below)/n, i == 0)
+		mean[i] = float64(b-below) / n
 		below = b
 	}
-	last := len(w.Bounded)
-	s.corner[last] = newAxis(float64(w.Context-below)/n, last == 0)
-	at := place{sequences: int32(w.Decodes), under: int32(w.Under)}
+	axes := len(w.Bounded) + 1
+	mean[axes-1] = float64(w.Context-below) / n
+	c := &s.near[(w.Decodes<<1|w.Under&1)%nearCells]
+	if int(c.sequences) != w.Decodes || int(c.under) != w.Under || !c.around(mean[:axes], &part) {
+		c.move(w, mean[:axes], &part)
+	}
 	var out cost.Effort
-	s.blend(&at, 0, last, 1, &out)
+	for i := range c.corners {
+		times := 1.0
+		for axis := range axes {
+			if i>>(axes-1-axis)&1 == 0 {
+				times *= 1 - part[axis]
+			} else {
+				times *= part[axis]
+			}
+		}
+		if times > 0 {
+			if c.known>>i&1 == 0 {
+				c.known |= 1 << i
+				c.corners[i] = s.at(c, i, axes)
+			}
+			out.Add(times, &c.corners[i])
+		}
+	}
 	return out
+}
+
+// around reports whether means are within the cell, and where.
+func (c *cell) around(mean []float64, part *[mostBounds + 1]float64) bool {
+	for i, x := range mean {
+		part[i] = (x - c.low[i]) / c.step[i]
+		if !(part[i] >= 0 && part[i] < 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// move takes the cell to other means.
+func (c *cell) move(w *Work, mean []float64, part *[mostBounds + 1]float64) {
+	c.sequences, c.under, c.known = int32(w.Decodes), int32(w.Under), 0
+	if c.corners == nil {
+		c.corners = make([]cost.Effort, 1<<len(mean))
+	}
+	for i, x := range mean {
+		c.low[i], c.step[i], part[i] = newAxis(x, i == 0)
+	}
+}
+
+// at is the effort at a corner of a cell.
+func (s *StepTimes) at(c *cell, corner, axes int) cost.Effort {
+	at := place{sequences: c.sequences, under: c.under}
+	for i := range axes {
+		mean := c.low[i]
+		if corner>>(axes-1-i)&1 == 1 {
+			mean += c.step[i]
+		}
+		at.mean[i] = math.Float32bits(float32(mean))
+	}
+	return s.place(&at)
 }
 
 // recurring is a step that may have come before: of prompts alone where these are alike, of others
@@ -287,51 +332,29 @@ func (at *alike) slot() int {
 	return int(h * 0x9e3779b97f4a7c15 >> 32 % recentMixed)
 }
 
-// blend adds what is interpolated between the corners of a cell, so many times.
-func (s *StepTimes) blend(at *place, i, last int, times float64, out *cost.Effort) {
-	if i > last {
-		out.Add(times, s.place(at))
-		return
-	}
-	x := s.corner[i]
-	at.mean[i] = math.Float32bits(x.low)
-	s.blend(at, i+1, last, times*(1-x.part), out)
-	if x.part > 0 {
-		at.mean[i] = math.Float32bits(x.high)
-		s.blend(at, i+1, last, times*x.part, out)
-	}
-}
-
 // perDoubling is the table places per octave of a mean.
 const perDoubling = 8
 
-// newAxis finds the places around a mean, equally many per octave from the least on. Below that is
-// 0, except for the first part of contexts, which are never empty.
-func newAxis(x float64, front bool) axis {
+// newAxis finds the places around a mean, equally many per octave from the least on, and where it
+// is between them. Below that is 0, except for the first part of contexts, which are never empty.
+func newAxis(x float64, front bool) (low, step, part float64) {
 	least := 16.0
 	if front {
 		least = 1
-	}
-	if x <= least {
-		if front {
-			return axis{1, 1, 0}
-		}
-		return axis{0, float32(least), x / least}
+		x = max(x, least)
+	} else if x < least {
+		return 0, least, x / least
 	}
 	// The least is a power of two: the exponent is the octave, leading bits are the place in it.
 	const mantissa, places = 52, 3 // perDoubling = 2^places
 	bits := math.Float64bits(x)
-	low := math.Float64frombits(bits &^ (1<<(mantissa-places) - 1))
-	step := math.Float64frombits(bits&^(1<<mantissa-1)) / perDoubling
-	return axis{float32(low), float32(low + step), (x - low) / step}
+	low = math.Float64frombits(bits &^ (1<<(mantissa-places) - 1))
+	step = math.Float64frombits(bits&^(1<<mantissa-1)) / perDoubling
+	return low, step, (x - low) / step
 }
 
 // place returns the effort at a place of the table.
-func (s *StepTimes) place(at *place) *cost.Effort {
-	last := &s.recent[at.slot()]
-	if last.place == *at {
-		return &last.Effort
-	}
+func (s *StepTimes) place(at *place) cost.Effort {
 	effort, ok := s.table[*at]
 	if !ok {
 		var step op.Step
@@ -339,8 +362,7 @@ func (s *StepTimes) place(at *place) *cost.Effort {
 		effort = s.priced(&step)
 		s.table[*at] = effort
 	}
-	*last = pricedPlace{*at, effort}
-	return &last.Effort
+	return effort
 }
 
 // decodes is the step at a place of the table.
