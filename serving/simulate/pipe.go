@@ -97,8 +97,8 @@ func (s *server) alone(k *rank) float64 {
 	if s.pool.Power == nil {
 		return s.pool.Times.Seconds(&k.work)
 	}
-	effort := s.pool.Power.Effort(&k.work)
-	return effort.Seconds(1)
+	s.pool.Power.Effort(&k.work, &k.effort)
+	return k.effort.Seconds(1)
 }
 
 // priced is the time of the next step of a rank as often as a pipeline has stages, and by how much
@@ -109,14 +109,14 @@ func (s *server) priced(rank int, t float64) (seconds, slower float64) {
 		return s.pool.Times.Seconds(&k.work), 0
 	}
 	stages := float64(k.work.Under)
-	each := p.Effort(&k.work)
-	full := each.Seconds(1)
+	p.Effort(&k.work, &k.effort)
+	full := k.effort.Seconds(1)
 	if stages > 1 {
-		var all cost.Effort
-		all, each = each, all
-		each.Add(1/stages, &all)
+		all := k.effort
+		k.effort = cost.Effort{}
+		k.effort.Add(1/stages, &all)
 	}
-	k.spent = s.averages()[rank].spent(t, p, &each)
+	k.spent = s.averages()[rank].spent(t, p, &k.effort)
 	seconds = stages * k.spent.Seconds
 	return seconds, seconds - full
 }

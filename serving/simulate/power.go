@@ -14,7 +14,7 @@ type Power struct {
 	Limit float64 // watts of a processor
 	Procs float64 // of a rank; those of a pipeline are shared by the batches in flight
 	// Effort of a step on one processor, as a function of the clock.
-	Effort func(w *Work) cost.Effort
+	Effort func(w *Work, out *cost.Effort)
 }
 
 // everyStep holds each step to the limit by itself, as those of a pool for one phase that hardly

@@ -175,6 +175,7 @@ type rank struct {
 
 	// The step under way.
 	work      Work
+	effort    cost.Effort
 	spent     cost.Spent // by each of its processors, where their power is known
 	chunks    []int32    // jobs of the chunks
 	ended     []int32    // jobs whose prompt it completes
@@ -185,6 +186,7 @@ type rank struct {
 	extra     float64 // seconds of swapping
 	blocked   Reason  // why requests wait
 	waited    int     // steps that prompts have been held back
+	more      int     // blocks of the steps ahead
 }
 
 // works reports whether the step under way has work for the rank.
@@ -289,9 +291,12 @@ func (r *rank) residue(cached int, base int64) int {
 }
 
 // need is the new blocks of the next decode step: one per sequence whose blocks are full.
-func (r *rank) need() int {
+func (r *rank) need() int { return r.needAt(r.tick) }
+
+// needAt is the same of those that decode, so many decode steps from the begin on.
+func (r *rank) needAt(tick int64) int {
 	n := int64(r.rules.BlockTokens)
-	return r.residues[(n-r.tick%n)%n]
+	return r.residues[(n-tick%n)%n]
 }
 
 // start lets a job with a complete cache decode.

@@ -31,13 +31,15 @@ type server struct {
 	held  float64 // no step starts before
 	down  bool    // takes no requests
 
-	pipe    *pipe     // shared with others; nil: none
-	drawn   []average // of its ranks, unless a pipeline has them
-	flights int       // its steps in the pipeline besides the one under way
-	works   float64   // seconds of its processors in the step under way
-	joules  float64   // of the step under way, beyond those of waiting
-	worked  float64   // seconds of its processors in which something runs in it
-	beyond  float64   // the power limit, where even the lowest clock has exceeded it
+	pipe       *pipe     // shared with others; nil: none
+	drawn      []average // of its ranks, unless a pipeline has them
+	flights    int       // its steps in the pipeline besides the one under way
+	works      float64   // seconds of its processors in the step under way
+	ahead      []ahead   // the step under way and those that follow it; none: it is alone
+	drawnAhead []average // what drawn is in each of them
+	joules     float64   // of the step under way, beyond those of waiting
+	worked     float64   // seconds of its processors in which something runs in it
+	beyond     float64   // the power limit, where even the lowest clock has exceeded it
 
 	sends     *float64  // when its front end has passed on the tokens of all earlier steps
 	past      []float64 // starts of the last steps, latest first, one per step scheduled ahead
@@ -73,6 +75,7 @@ type run struct {
 	live    int64
 	queue   int64   // waiting requests
 	skipped int64   // of the first, those that have ended
+	looks   bool    // ahead
 	online  *Live   // nil: all requests come from a source
 	orders  []order // by time
 }
@@ -112,7 +115,7 @@ func newRun(o Options, source workload.Source) (*run, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	r := &run{Options: o, record: newRecord(&o), links: map[*rank]float64{}, chance: rand.New(rand.NewPCG(o.Seed, chanceStream))}
+	r := &run{Options: o, record: newRecord(&o), looks: o.looksAhead(), links: map[*rank]float64{}, chance: rand.New(rand.NewPCG(o.Seed, chanceStream))}
 	r.jobs.most = cmp.Or(o.waiting, waitingJobs)
 	r.arrive = arrivals{source: source, FrontEnd: o.FrontEnd, free: make([]float64, max(1, o.FrontEnds))}
 	for i := range o.Pools {
@@ -167,6 +170,7 @@ func (r *run) split() bool { return len(r.Pools) == 2 }
 
 // loop processes events in order of time.
 func (r *run) loop(ctx context.Context) error {
+	now := 0.0
 	for n := 0; ; n++ {
 		if n&0xff == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -175,12 +179,16 @@ func (r *run) loop(ctx context.Context) error {
 		if math.IsInf(t, 1) {
 			break
 		}
-		if r.Count > 0 && r.record.Requests >= r.Count && r.settled(t) {
-			return nil
+		if r.Count > 0 && r.record.Requests >= r.Count {
+			r.catchUpAll(now, true)
+			if t = r.next(); r.settled(t) {
+				return nil
+			}
 		}
 		if err := r.process(ctx, t); err != nil {
 			return err
 		}
+		now = t
 	}
 	if r.live > 0 {
 		return r.stuck()
@@ -224,6 +232,7 @@ func (r *run) process(ctx context.Context, t float64) error {
 	}
 	for len(r.events) > 0 && r.events[0].at <= t {
 		s := r.events[0]
+		r.catchUp(s, t, true)
 		r.unschedule(s)
 		if s.state == busy {
 			r.endStep(s, t)
@@ -321,6 +330,7 @@ func (p *Policy) Longest() int {
 
 // give queues a job at a rank.
 func (r *run) give(to target, job int32, t float64) {
+	r.catchUp(to.server, t, false)
 	r.queue++
 	r.jobs.at(job).home = to
 	to.inbox.add(entered{job, t})
@@ -396,13 +406,9 @@ func (r *run) begin(s *server, t float64) {
 
 // start starts the scheduled step.
 func (r *run) start(s *server, t, pass, pace float64) {
-	s.state, s.start = busy, t
-	s.at = s.clock.End(s.step, t, pass)
+	s.state = busy
+	s.started(t, s.clock.End(s.step, t, pass))
 	s.works = s.at - t
-	if len(s.past) > 0 {
-		copy(s.past[1:], s.past)
-		s.past[0] = t
-	}
 	leaves, goesOn := s.at, s.goesOn()
 	if p := s.pipe; p != nil {
 		s.works = pace * float64(p.stages)
@@ -419,9 +425,19 @@ func (r *run) start(s *server, t, pass, pace float64) {
 	if goesOn || s.flights > 0 {
 		r.depart(s, leaves, goesOn)
 	} else {
+		r.lookAhead(s)
 		r.schedule(s)
 	}
 	r.leaveLine(s, t)
+}
+
+// started is the begin and end of the step under way.
+func (s *server) started(t, end float64) {
+	s.start, s.at = t, end
+	if len(s.past) > 0 {
+		copy(s.past[1:], s.past)
+		s.past[0] = t
+	}
 }
 
 func (r *run) watch(s *server) {
@@ -516,6 +532,7 @@ func (r *run) finished(at int32, t float64) {
 	case r.skipped == r.Skip && j.id >= r.Skip || r.Skip == 0:
 		r.record.ended(j, t)
 	case r.skipped == r.Skip:
+		r.catchUpAll(t, false)
 		r.record.Left(t)
 		r.record.restart(&r.Options, t)
 	default:

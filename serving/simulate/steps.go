@@ -149,7 +149,9 @@ func (s *StepTimes) Bounds() []int { return s.bounds }
 
 // Seconds is the time of a step that runs over and over, at the clock of the power limit.
 func (s *StepTimes) Seconds(w *Work) float64 {
-	effort, sys := s.Effort(w), s.evaluator.System()
+	var effort cost.Effort
+	s.Effort(w, &effort)
+	sys := s.evaluator.System()
 	if sys.Power == nil {
 		return effort.Seconds(1)
 	}
@@ -167,27 +169,28 @@ func (s *StepTimes) Power(procs float64) *Power {
 
 // Effort of a step. Measurements of the deployment correct it at the full clock: steps that take
 // longer than predicted take as much more energy.
-func (s *StepTimes) Effort(w *Work) cost.Effort {
-	effort := s.uncorrected(w)
+func (s *StepTimes) Effort(w *Work, out *cost.Effort) {
+	s.uncorrected(w, out)
 	if s.fitted == nil {
-		return effort
+		return
 	}
-	seconds := effort.Seconds(1)
+	effort, seconds := *out, out.Seconds(1)
 	corrected := s.fitted.Step(len(w.Chunks) > 0, w.Decodes > 0, seconds, func() float64 {
 		decoding := *w
 		decoding.Chunks = nil
-		alone := s.uncorrected(&decoding)
+		var alone cost.Effort
+		s.uncorrected(&decoding, &alone)
 		return alone.Seconds(1)
 	})
-	var out cost.Effort
+	*out = cost.Effort{}
 	out.Add(corrected/seconds, &effort)
-	return out
 }
 
 // uncorrected is the effort before measurements of the deployment correct it.
-func (s *StepTimes) uncorrected(w *Work) cost.Effort {
+func (s *StepTimes) uncorrected(w *Work, out *cost.Effort) {
 	if len(w.Chunks) > 0 || s.direct {
-		return s.recurring(w)
+		*out = s.recurring(w)
+		return
 	}
 	// Mean keys of a sequence between two bounds.
 	var mean, part [mostBounds + 1]float64
@@ -202,7 +205,7 @@ func (s *StepTimes) uncorrected(w *Work) cost.Effort {
 	if int(c.sequences) != w.Decodes || int(c.under) != w.Under || !c.around(mean[:axes], &part) {
 		c.move(w, mean[:axes], &part)
 	}
-	var out cost.Effort
+	*out = cost.Effort{}
 	for i := range c.corners {
 		times := 1.0
 		for axis := range axes {
@@ -220,7 +223,6 @@ func (s *StepTimes) uncorrected(w *Work) cost.Effort {
 			out.Add(times, &c.corners[i])
 		}
 	}
-	return out
 }
 
 // around reports whether means are within the cell, and where.
