@@ -35,8 +35,9 @@ type machinery struct {
 	// handover is the networks at both ends of a cache transfer.
 	handover []collective.Net
 
-	step op.Step // of sequences of the problem's phase
-	half op.Step // of a micro-batch, where two overlap
+	step op.Step   // of sequences of the problem's phase
+	half op.Step   // of a micro-batch, where two overlap
+	only plan.Plan // of a single stage
 	work schedule.Work
 	runs []op.Run
 	cut  [op.MostRuns]schedule.Block

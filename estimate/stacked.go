@@ -40,13 +40,14 @@ func (e *Evaluator) alike(p *plan.Plan) bool {
 
 // Layered is that of a step under a plan, whose number of stages does not matter.
 func (e *Evaluator) Layered(p *plan.Plan, s *op.Step) Layered {
-	one := *p
+	one := &e.only
+	*one = *p
 	one.Attention.PP = 1
-	e.lower(&one, s)
+	e.lower(one, s)
 	pricer, w := e.pricer, &e.work
 	pricer.SetClock(1) // lower clocks only take longer
 	out := Layered{ends: e.after(pricer, &e.ends, &w.Ends, e.problem.Assume.Ends), draft: e.after(pricer, &e.draft, &w.Draft, p.Drafts > 0)}
-	out.launching = e.launching(&one, s)
+	out.launching = e.launching(one, s)
 	overlap := overlapOf(p, s)
 	pricer.Idle(p.TunedExchange && overlap == plan.NoOverlap)
 	e.communicating(pricer, &e.stage, false, &w.Layers)

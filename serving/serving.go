@@ -214,6 +214,7 @@ type server struct {
 	shapeLengths workload.Lengths
 	handing      *estimate.Evaluator // of prefills that hand over their cache, created on first use
 	sent         sending             // last one computed
+	work         op.Step             // evaluated last
 }
 
 func newServer(d *deploy.Deployment, sys *hardware.System) (*server, error) {

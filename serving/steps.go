@@ -135,25 +135,26 @@ func (s *Steps) time(w step) float64 {
 
 func (s *Steps) evaluate(w *step) float64 {
 	e := s.server.phases[op.Decode]
-	var work op.Step
+	work := &s.server.work
+	*work = op.Step{}
 	if p := &w.prompts; p.Count > 0 {
-		e.Add(&work, op.Group{
+		e.Add(work, op.Group{
 			Phase: op.Prefill, Sequences: float64(p.Count), New: float64(p.Tokens), Context: float64(p.Past + p.Tokens),
 			Ends: p.Past+p.Tokens >= s.lengths.Input, Share: p.share(), Scale: s.lengths.AttentionScale(),
 		})
 	}
 	if w.sequences > 0 {
-		e.Add(&work, op.Group{
+		e.Add(work, op.Group{
 			Phase: op.Decode, Sequences: float64(w.sequences), New: float64(1 + s.plan.Drafts), Context: float64(w.context),
 		})
 	}
 	if s.layers == nil {
-		return e.Step(&s.plan, &work).Step
+		return e.Step(&s.plan, work).Step
 	}
 	l, ok := s.layers[*w]
 	if !ok {
-		l = e.Layered(&s.plan, &work)
+		l = e.Layered(&s.plan, work)
 		s.layers[*w] = l
 	}
-	return e.Staged(&s.plan, &work, &l)
+	return e.Staged(&s.plan, work, &l)
 }

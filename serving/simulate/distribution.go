@@ -16,6 +16,7 @@ type Distribution struct {
 	exact   []weighted
 	buckets []int64 // nil while values are exact
 	sorted  bool
+	means   bool // no values are kept
 }
 
 type weighted struct {
@@ -41,6 +42,9 @@ func (d *Distribution) Add(v float64, weight int) {
 	d.Weight += w
 	d.Sum += v * float64(w)
 	d.Squares += v * v * float64(w)
+	if d.means {
+		return
+	}
 	if d.buckets != nil {
 		d.buckets[bucket(v)] += w
 		return

@@ -58,7 +58,7 @@ type Options struct {
 	Limits Limits       // that a good request keeps
 	Every  float64      // interval of the timeline in seconds; 0: none
 
-	meansOnly bool // times between tokens, of which there are most, are not kept
+	meansOnly bool // distributions are not kept
 	waiting   int  // size of a rank's queue before its backlog; 0: waitingJobs
 }
 

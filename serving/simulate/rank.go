@@ -51,7 +51,7 @@ type jobs struct {
 // waitingJobs is more than any scheduler examines in a step.
 const waitingJobs = 1 << 12
 
-const jobsPerPage = 1 << 10
+const jobsPerPage = 1 << 7
 
 func (p *jobs) at(i int32) *job { return &p.pages[i/jobsPerPage][i%jobsPerPage] }
 

@@ -39,7 +39,10 @@ type PoolRecord struct {
 }
 
 func newRecord(o *Options) *Record {
-	r := &Record{Summary: Summary{Limits: o.Limits, meansOnly: o.meansOnly}, each: o.Each}
+	r := &Record{Summary: Summary{Limits: o.Limits}, each: o.Each}
+	for _, d := range [...]*Distribution{&r.TTFT, &r.TPOT, &r.E2E, &r.ITL, &r.Queued} {
+		d.means = o.meansOnly
+	}
 	for i := range o.Pools {
 		p := &o.Pools[i]
 		r.senders += p.Servers / max(1, p.Stages)
@@ -122,6 +125,7 @@ func (r *Record) ended(j *job, t float64) {
 	r.Ended(&e)
 	r.Queued.Add(j.scheduled-j.Arrival, 1)
 	if r.each != nil {
+		e := e // a request that nobody asks for stays off the heap
 		e.Began, e.Ended = j.began.place(), j.home.place()
 		r.each(&e)
 	}

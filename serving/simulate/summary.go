@@ -22,9 +22,8 @@ type Summary struct {
 	Limits Limits
 	Good   int64 // requests that kept all limits
 
-	present   int64
-	presentT  float64
-	meansOnly bool
+	present  int64
+	presentT float64
 }
 
 // Limits in seconds that a good request keeps; 0: none.
@@ -80,7 +79,7 @@ func (s *Summary) moved(t float64) {
 
 // Token records tokens that came this long after the previous one.
 func (s *Summary) Token(gap float64, count int) {
-	if !s.meansOnly {
+	if !s.ITL.means { // of which there are most
 		s.ITL.Add(gap, count)
 	}
 }
