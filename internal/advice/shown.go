@@ -15,9 +15,8 @@ const unforeseen = 1.05
 
 // simulate replaces what the search saw of deployments by what their clients see in simulations.
 // The closed form only ranks: it does not know how requests meet. Layouts are simulated behind the
-// engine that it takes for the best, and behind others that may serve more; what is not simulated
-// is left out. Where only the first is asked for, so is what falls behind the one that the closed
-// form has for the first.
+// engine that it takes for the best, and behind others that may serve more; first those that it
+// would show, then the others that may be shown instead. What is not simulated is left out.
 func (a *adviser) simulate(ranked, frontier []weighed) (first, points []weighed, err error) {
 	slices.SortStableFunc(ranked, func(x, y weighed) int { return better(&x, &y) })
 	foremost := map[identity]*weighed{} // by layout
@@ -46,21 +45,62 @@ func (a *adviser) simulate(ranked, frontier []weighed) (first, points []weighed,
 			again[w] = best[at]
 		}
 	}
-	toBeat := func(w *weighed) float64 { return foremost[w.field.layout(w.contender)].value() }
-	if a.o.Foremost {
-		first := slices.Clone(best[:min(1, len(best))])
-		err = a.simulateAll(first)
-		toBeat = func(*weighed) float64 { return first[0].value() }
-		best = slices.DeleteFunc(best, func(w *weighed) bool { return w == first[0] || unforeseen*w.value() < toBeat(w) })
-	}
-	err = errors.Join(err, a.simulateAll(append(best, along...)))
-	others = slices.DeleteFunc(others, func(w *weighed) bool { return unforeseen*w.value() < toBeat(w) })
+	likely, rest := a.likely(best)
+	err = a.simulateAll(append(along, likely...))
+	least := a.leastShown(likely)
+	rest = slices.DeleteFunc(rest, func(w *weighed) bool { return unforeseen*w.value() < least(w) })
+	err = errors.Join(err, a.simulateAll(rest))
+	others = slices.DeleteFunc(others, func(w *weighed) bool {
+		return unforeseen*w.value() < max(least(w), foremost[w.field.layout(w.contender)].value())
+	})
 	err = errors.Join(err, a.simulateAll(others))
 	for w, r := range again {
 		*w = *r
 	}
 	unseen := func(w weighed) bool { return !w.simulated }
 	return slices.DeleteFunc(ranked, unseen), slices.DeleteFunc(frontier, unseen), err
+}
+
+// likely are the deployments that are shown if simulations rank them as they are, and the rest.
+func (a *adviser) likely(ranked []*weighed) (shown, rest []*weighed) {
+	modes := map[Mode]bool{}
+	for _, w := range ranked {
+		m := w.field.mode
+		if len(shown) < a.rows() || !modes[m] && !a.o.Foremost {
+			modes[m] = true
+			shown = append(shown, w)
+		} else {
+			rest = append(rest, w)
+		}
+	}
+	return shown, rest
+}
+
+// rows is how many deployments are shown, whatever their mode.
+func (a *adviser) rows() int {
+	if a.o.Foremost {
+		return 1
+	}
+	return max(1, a.o.Top)
+}
+
+// leastShown is what a deployment must serve to be shown instead of one of these.
+func (a *adviser) leastShown(these []*weighed) func(*weighed) float64 {
+	values, modes := []float64{}, map[Mode]float64{}
+	for _, w := range these {
+		values, modes[w.field.mode] = append(values, w.value()), max(modes[w.field.mode], w.value())
+	}
+	slices.Sort(values)
+	last := 0.0
+	if n := len(values); n >= a.rows() {
+		last = values[n-a.rows()]
+	}
+	return func(w *weighed) float64 {
+		if a.o.Foremost {
+			return last
+		}
+		return min(last, modes[w.field.mode])
+	}
 }
 
 // simulateAll is the same of a list. What has the same steps runs one after another.
