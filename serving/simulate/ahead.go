@@ -51,7 +51,7 @@ func (s *server) onlyDecodes() bool {
 		return false
 	}
 	for _, k := range s.ranks {
-		if k.waiting.n > 0 || k.inbox.len() > 0 || k.partial != none || len(k.chunks)+len(k.begun)+k.preempted > 0 || k.extra > 0 {
+		if k.waiting.n > 0 || k.inbox.len() > 0 || k.partial != none || len(k.chunks) > 0 || k.extra > 0 {
 			return false
 		}
 		k.more = 0
