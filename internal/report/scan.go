@@ -90,10 +90,7 @@ const MostPoints = 100_000
 // Scanned answers the points of a scan, with whole answers or with figures alone; tell, if set,
 // hears of each.
 func Scanned(ctx context.Context, s *scan.Scan, whole bool, tell func(*Scan)) (*Scan, error) {
-	if _, err := sweep.NewScanner(s, 1); err != nil {
-		return nil, err
-	}
-	if err := s.Check(); err != nil {
+	if err := sweep.Check(s); err != nil {
 		return nil, err
 	}
 	r := NewScan(s)

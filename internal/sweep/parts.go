@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"throughline/internal/axis"
+	"throughline/internal/document"
 	"throughline/internal/files"
 	"throughline/internal/question"
 	"throughline/internal/scan"
@@ -131,12 +132,7 @@ func NewWork(ctx context.Context, r *scan.Request, at string, seconds float64) (
 		return nil, errors.New("a runtime file is run, and with `resume` continued, by throughline run")
 	}
 	keep, err := ParseKeep(r.Keep)
-	if err == nil {
-		_, err = NewScanner(s, 1)
-	}
-	if err == nil {
-		err = s.Check()
-	}
+	err = document.Join(err, Check(s))
 	if err == nil && len(s.Axes) == 0 {
 		err = errors.New("nothing varies, and the scan is one question: give a setting several values, or vary a number")
 	}

@@ -84,6 +84,12 @@ func NewScanner(s *scan.Scan, workers int) (*Scanner, error) {
 	return out, document.Join(append(errs, checkAims(s))...)
 }
 
+// Check reads all that a scan names: files and their numbers, figures of conditions and aims.
+func Check(s *scan.Scan) error {
+	_, err := NewScanner(s, 1)
+	return document.Join(err, s.Check())
+}
+
 // meetable refuses conditions on an axis that none of its values meets.
 func (c *Scanner) meetable() error {
 	var errs []error

@@ -5,12 +5,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"throughline/internal/test/long"
 )
 
 // TestWithin: sequences come, decode in lockstep and go; the keys up to a bound are those that a
 // count of each finds.
 func TestWithin(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	long.Check(t, func(t *rapid.T) {
 		w := within{bound: rapid.Int64Range(1, 40).Draw(t, "bound")}
 		var cached []int64 // of the sequences
 		tick := int64(0)
