@@ -40,7 +40,7 @@ type place struct {
 	mean             [mostBounds + 1]uint32
 }
 
-// cell is a place of the table and the next ones along each axis, with the efforts that were asked for.
+// cell is a place of the table and the next ones along each axis, with efforts that were asked for.
 type cell struct {
 	sequences, under int32
 	low, step        [mostBounds + 1]float64
