@@ -39,7 +39,8 @@ type Scheduling struct {
 	WaitSteps    int `json:"wait_steps"`
 	BalanceSteps int `json:"balance_steps"`
 
-	// ScattersPrompts: separate prefill servers give prompts to their data-parallel ranks at random.
+	// ScattersPrompts: separate prefill servers give prompts to their data-parallel ranks at
+	// random.
 	ScattersPrompts bool `json:"scatters_prompts"`
 
 	StepSeconds     float64 `json:"step_seconds" required:"true"`     // of the host, for each step
