@@ -83,7 +83,7 @@ func (p *Predictor) Room(d *deploy.Deployment, l workload.Load) (float64, error)
 	if err == nil && d.Split() {
 		_, err = p.CacheTokens(d, d.Of(op.Prefill), l.Lengths)
 	}
-	return min(room, float64(rules.Sequences), Bounded(&pool.Plan, d.Model.IsMoE())), err
+	return min(room, float64(rules.Sequences), Bounded(d, pool)), err
 }
 
 // Predict works out roughly what the clients of a deployment see who have been at it for long.
@@ -131,12 +131,13 @@ func chunkStages(rules *deploy.Scheduling, p *plan.Plan) float64 {
 	return float64(p.InFlight())
 }
 
-// Bounded is the sequences per rank that a plan's batch allows; any without a batch.
-func Bounded(p *plan.Plan, moe bool) float64 {
-	if p.Batch.Size == 0 {
+// Bounded is the sequences per rank that a batch allows which servers are told; any without one.
+func Bounded(d *deploy.Deployment, pool *deploy.Pool) float64 {
+	p := &pool.Plan
+	if p.Batch.Size == 0 || d.OpenBatch {
 		return math.Inf(1)
 	}
-	return float64(max(1, p.Batch.Count) * p.Sequences(moe))
+	return float64(max(1, p.Batch.Count) * p.Sequences(d.Model.IsMoE()))
 }
 
 // checked rejects a prediction that is not a number.

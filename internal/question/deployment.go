@@ -85,6 +85,7 @@ func (p *Fixed) fill(d *deploy.Deployment, clients bool) {
 	if clients {
 		concurrency = p.Concurrency
 	}
+	d.OpenBatch = d.Of(op.Decode).Plan.Batch.Size == 0
 	for i := range d.Pools {
 		if b := &d.Pools[i].Plan.Batch; b.Size == 0 {
 			b.Size = max(1, (concurrency+ranks-1)/ranks)

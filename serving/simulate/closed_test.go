@@ -68,7 +68,7 @@ func TestClosedFormWithPower(t *testing.T) {
 	inside := 0
 	for _, name := range []string{"vllm", "sglang"} {
 		for _, size := range [][2]int{{1024, 1024}, {8192, 256}, {20000, 600}, {128, 2000}} {
-			for _, clients := range []int{1, 8, 64} {
+			for _, clients := range []int{1, 4, 8, 64} {
 				d := deployment(t, "Llama-3.1-8B", "H200", name, dense(1, 1))
 				if closedForm(t, &d, fmt.Sprintf("%s, %v", name, size), size, clients, 0.1) {
 					inside++

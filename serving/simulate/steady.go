@@ -80,7 +80,7 @@ func (x *Loops) run(d *deploy.Deployment, l workload.Load, settings Settings) (*
 	o.Shortens, o.meansOnly = true, settings.meansOnly
 	decode := d.Of(op.Decode)
 	rules := &o.Pools[len(o.Pools)-1].Policy
-	rules.Sequences = int(min(float64(rules.Sequences), serving.Bounded(&decode.Plan, d.Model.IsMoE())))
+	rules.Sequences = int(min(float64(rules.Sequences), serving.Bounded(d, decode)))
 	all := l.Clients
 	for l.Clients > crowd && o.halve() {
 		l.Clients = (l.Clients + 1) / 2
