@@ -187,6 +187,32 @@ func TestEngineRestricts(t *testing.T) {
 	}
 }
 
+// TestFrontierBesideRows: deployments of the frontier are on it, however few rows are shown.
+func TestFrontierBesideRows(t *testing.T) {
+	long.NotRacing(t)
+	for _, c := range []struct {
+		model, system       string
+		gpus, input, output int
+	}{{"Llama-3.1-8B", "L40S", 4, 512, 64}, {"Llama-3.1-70B", "H200", 5, 20000, 100}, {"Llama-3.1-405B", "H200", 16, 1024, 1024}} {
+		l, o := loadQuestion(t, "vllm", func(q *question.Question) {
+			q.Model, q.System, q.GPUs, q.Input, q.Output, q.Formats.Weights = c.model, c.system, c.gpus, c.input, c.output, "fp8"
+		})
+		o.Pools, o.Top = 0, 40
+		many := advise(t, l, o).Frontier
+		o.Top = 5
+		few := advise(t, l, o).Frontier
+		if len(few) != len(many) {
+			t.Errorf("%s: a frontier of %d deployments beside five rows, of %d beside forty", c.model, len(few), len(many))
+			continue
+		}
+		for i := range few {
+			if few[i].Requests != many[i].Requests || few[i].TPOT != many[i].TPOT {
+				t.Errorf("%s: deployment %d of the frontier serves %v requests/s beside five rows, %v beside forty", c.model, i+1, few[i].Requests, many[i].Requests)
+			}
+		}
+	}
+}
+
 // BenchmarkPlan is the question of a platform engineer, with all that plan searches by default:
 // DeepSeek-V3 on so many H200, aggregated and disaggregated, behind all engines, overlapping or
 // not, with redundant experts. docs/plan.md says how it grows.

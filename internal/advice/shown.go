@@ -33,7 +33,7 @@ func (a *adviser) simulate(ranked, frontier []weighed) (first, points []weighed,
 			best = append(best, w)
 		}
 	}
-	again := map[*weighed]*weighed{} // those of the frontier that are ranked, too
+	again, both := map[*weighed]*weighed{}, map[*weighed]bool{} // those of the frontier that are ranked, too
 	for i := range frontier {
 		w := &frontier[i]
 		at := slices.IndexFunc(best, func(r *weighed) bool {
@@ -42,10 +42,10 @@ func (a *adviser) simulate(ranked, frontier []weighed) (first, points []weighed,
 		if at < 0 {
 			along = append(along, w)
 		} else {
-			again[w] = best[at]
+			again[w], both[best[at]] = best[at], true
 		}
 	}
-	likely, rest := a.likely(best)
+	likely, rest := a.likely(best, both)
 	err = a.simulateAll(append(along, likely...))
 	least := a.leastShown(likely)
 	rest = slices.DeleteFunc(rest, func(w *weighed) bool { return unforeseen*w.value() < least(w) })
@@ -61,12 +61,13 @@ func (a *adviser) simulate(ranked, frontier []weighed) (first, points []weighed,
 	return slices.DeleteFunc(ranked, unseen), slices.DeleteFunc(frontier, unseen), err
 }
 
-// likely are the deployments that are shown if simulations rank them as they are, and the rest.
-func (a *adviser) likely(ranked []*weighed) (shown, rest []*weighed) {
+// likely are the deployments that are shown if simulations rank them as they are, those that are
+// shown besides, and the rest.
+func (a *adviser) likely(ranked []*weighed, besides map[*weighed]bool) (shown, rest []*weighed) {
 	modes := map[Mode]bool{}
-	for _, w := range ranked {
+	for i, w := range ranked {
 		m := w.field.mode
-		if len(shown) < a.rows() || !modes[m] && !a.o.Foremost {
+		if i < a.rows() || !modes[m] && !a.o.Foremost || besides[w] {
 			modes[m] = true
 			shown = append(shown, w)
 		} else {
