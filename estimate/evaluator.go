@@ -44,7 +44,7 @@ type machinery struct {
 
 	clock       float64            // share of the full one, of the step evaluated last
 	follows     [PartCount]float64 // seconds of its parts that follow the clock, at the full one
-	priced      [PartCount][][recentRows]priced
+	priced      [PartCount][]priced
 	evaluations int
 }
 

@@ -67,23 +67,18 @@ type priced struct {
 	bytes, perByte float64
 }
 
-// recentRows is how many operators are kept at a place, by their rows: those of mixed steps differ
-// by the sequences that decode, which are few numbers. It is a power of two.
-const recentRows = 8
-
-// effort is that of the operators of a step on one processor. Most are those of a step before, at
+// effort is that of the operators of a step on one processor. Most are those of the step before, at
 // the same places, and are not priced again.
 func (e *Evaluator) effort(p *plan.Plan, s *op.Step) (sum cost.Effort) {
 	e.follows = [PartCount]float64{}
 	e.parts(p, s, func(part PartKind, list *op.List, times float64) {
 		ops, known := list.All(), e.priced[part]
 		if more := len(ops) - len(known); more > 0 {
-			known = append(known, make([][recentRows]priced, more)...)
+			known = append(known, make([]priced, more)...)
 			e.priced[part] = known
 		}
 		for i := range ops {
-			o := &ops[i]
-			last := &known[i][uint(o.M)%recentRows]
+			o, last := &ops[i], &known[i]
 			if last.Op != *o {
 				*last = priced{Op: *o}
 				if o.Class != op.Comm {
