@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -156,4 +157,48 @@ func TestRunSaysWhatItCosts(t *testing.T) {
 	if want := 2 * v[3] / 3600 / v[4] * 1e6; math.Abs(v[2]/want-1) > 0.005 { // three digits are printed
 		t.Errorf("$%g per million output tokens, not $%g", v[2], want)
 	}
+}
+
+// TestPointsAreQuestions: the settings of a point, asked alone, have the answer of the point.
+func TestPointsAreQuestions(t *testing.T) {
+	notRacing(t)
+	for base, axes := range map[string]string{
+		"estimate --model Llama-3.1-8B --system H200 --concurrency 8":                                   "--vary sys.mem1.GBps=x0.5:x2:2 --vary isl=1k,3k",
+		"plan --model Llama-3.1-8B --system H200 --tpot 20ms":                                           "--vary sys.matrix.bfloat16.tflops=x0.5,x2 --vary gpus=1,2",
+		"simulate --model Llama-3.1-8B --system H200 --engine vllm --isl 200 --osl 20 --num-prompts 50": "--vary engine.scheduling.step_seconds=x1:x3:2 --vary rate=4,8",
+	} {
+		var all struct {
+			Points []struct {
+				Settings map[string]any
+				Answer   json.RawMessage
+			}
+		}
+		if err := json.Unmarshal([]byte(call(t, append(strings.Fields(base+" "+axes), "--json")...)), &all); err != nil {
+			t.Fatal(err)
+		}
+		if len(all.Points) != 4 {
+			t.Fatalf("%s has %d points", base, len(all.Points))
+		}
+		for _, p := range all.Points {
+			args := append(strings.Fields(base), "--json")
+			for name, v := range p.Settings {
+				if word := fmt.Sprint(v); strings.Contains(name, ".") {
+					args = append(args, "--set", name+"="+word)
+				} else {
+					args = append(args, "--"+name, word)
+				}
+			}
+			if alone := call(t, args...); compact(t, []byte(alone)) != compact(t, p.Answer) {
+				t.Errorf("%s: other than the point %v", strings.Join(args, " "), p.Settings)
+			}
+		}
+	}
+}
+
+func compact(t *testing.T, text []byte) string {
+	var b bytes.Buffer
+	if err := json.Compact(&b, text); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }

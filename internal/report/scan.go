@@ -444,7 +444,7 @@ func ScanJSON(r *Scan) any {
 	for _, p := range r.Points {
 		one := onePoint{Settings: map[string]any{}, Reason: p.Reason}
 		for i := range p.Values {
-			one.Settings[r.Of.Axes[i].Name] = r.Of.Axes[i].Shown(p.Values[i])
+			one.Settings[r.Of.Axes[i].Name] = r.Of.Axes[i].Asked(p.Values[i])
 		}
 		switch a := p.Answer.(type) {
 		case *point.Answer:

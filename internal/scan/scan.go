@@ -439,6 +439,14 @@ func (a *Axis) Shown(v Value) any {
 	return v.Number
 }
 
+// Asked is a value with which the question can be asked again: x2 is twice what a file has.
+func (a *Axis) Asked(v Value) any {
+	if a.Relative {
+		return a.text(v)
+	}
+	return a.Shown(v)
+}
+
 // WordsAt is the question at some values.
 func (s *Scan) WordsAt(values []Value) map[string]string {
 	words := maps.Clone(s.Words)
