@@ -240,6 +240,7 @@ line would: the best point, the frontier, how much each axis matters, a table, c
 			if err != nil {
 				return err
 			}
+			r.Left, r.Some = work.Manifest.Points-len(r.Points), work.Keep != sweep.Keep{}
 			r.Finish()
 			return c.show(cmd.Context(), s, r, sheet)
 		},

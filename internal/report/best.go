@@ -185,3 +185,34 @@ func (r *Scan) bestText() string {
 	}
 	return "Best is " + strings.Join(parts, "; ") + "."
 }
+
+// nearest says how near answers come to a limit on a figure that none of them keeps.
+func (r *Scan) nearest() string {
+	for _, c := range r.Of.Where {
+		k := sweep.Find(r.Of.Of, c.Name)
+		if k < 0 || !strings.ContainsAny(c.Than, "<>") || slices.ContainsFunc(r.Of.Axes, func(a scan.Axis) bool { return a.Name == c.Name }) {
+			continue
+		}
+		met, err := c.Met(r.figures[k].Unit)
+		var nearest *scanRow
+		for i := range r.rows {
+			row := &r.rows[i]
+			v := asNumber(row.figure(k))
+			if err != nil || met(row.figure(k)) {
+				nearest = nil
+				break
+			}
+			if !math.IsNaN(v) && (nearest == nil || (v < asNumber(nearest.figure(k))) == strings.Contains(c.Than, "<")) {
+				nearest = row
+			}
+		}
+		if nearest != nil {
+			to := ""
+			if len(r.Of.Where) > 1 {
+				to = " to " + c.String()
+			}
+			return fmt.Sprintf(" The nearest%s is %s, with %s.", to, r.where(nearest), r.figureText(nearest, k))
+		}
+	}
+	return ""
+}

@@ -25,7 +25,8 @@ import (
 type Scan struct {
 	Of     *scan.Scan
 	Points []*sweep.Point // answered, in order
-	Left   int            // left out by conditions on their values
+	Left   int            // left out by conditions, or not kept
+	Some   bool           // of the points that meet the conditions some are kept
 
 	figures []sweep.Figure
 	rows    []scanRow
@@ -368,8 +369,13 @@ func (r *Scan) Sentences() (out []string) {
 			failed++
 		}
 	}
-	if len(r.Of.Where) > 0 {
-		out = append(out, fmt.Sprintf("%d of %d points meet %s.", meet, len(r.rows)+r.Left, r.conditions()))
+	switch all := len(r.rows) + r.Left; {
+	case r.Some && len(r.Of.Where) > 0:
+		out = append(out, fmt.Sprintf("%d of %d points are kept, of those that meet %s.", meet, all, r.conditions()))
+	case r.Some:
+		out = append(out, fmt.Sprintf("%d of %d points are kept.", len(r.rows), all))
+	case len(r.Of.Where) > 0:
+		out = append(out, fmt.Sprintf("%d of %d points meet %s.", meet, all, r.conditions())+r.nearest())
 	}
 	if full > 0 && full < len(r.rows) {
 		verb := map[bool]string{true: "does", false: "do"}[full == 1]

@@ -37,7 +37,7 @@ func (w *Work) Status(ctx context.Context) (*Status, error) {
 	}
 	names, err := w.In.Names(ctx)
 	for _, name := range names {
-		if _, _, ok := markOf(name); ok {
+		if low, _, ok := markOf(name); ok && !done[w.Manifest.PartAt(low)] {
 			s.Unsure++
 		}
 	}
