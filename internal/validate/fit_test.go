@@ -116,9 +116,10 @@ func TestFitRefuses(t *testing.T) {
 }
 
 // TestTwoBackends: each backend of a log of DeepSeek-V3, fitted to its run with 16 clients by three
-// numbers, tells all means and medians of its run with 32 within 7.5%. The log names no hardware;
-// its servers were told SGLANG_ENABLE_FLASHINFER_GEMM, whose kernels are for Blackwell, so that its
-// rows say B200.
+// numbers, tells all means and medians of its run with 32 within 7.5%. The log names no hardware
+// and no version. Its servers were told SGLANG_ENABLE_FLASHINFER_GEMM, which is for Blackwell
+// (github.com/sgl-project/sglang/pull/6479 of 2025-05); a pull request of 2025-06 that tunes the
+// experts of B200 runs the same command. So its rows say B200 and 0.4.7, which is of that month.
 func TestTwoBackends(t *testing.T) {
 	for _, backend := range []string{"flashinfer", "triton"} {
 		q := question.DefaultOf(question.CalibrateServing)

@@ -74,10 +74,13 @@ func TestOrders(t *testing.T) {
 	if wide := first[0].others[0]; wide.cut.ep != 8 || wide.redundant != 0 || pair(3)[0].redundant != 32 {
 		t.Errorf("%+v", wide)
 	}
-	// Versions that the notes of a row name; in this one neither captures less than its 200
-	// sequences.
-	if engines := pair(6); engines[0].point.Engine != "sglang@0.4" || engines[1].point.Engine != "vllm@0.9" || !(value(engines[0]) > value(engines[1])) || value(engines[0]) > 1.1*value(engines[1]) {
+	// Versions that the notes of a row name. Both capture its 200 sequences, and are priced nearly
+	// alike: the published 1.2 is not met.
+	engines := pair(6)
+	if a, b := engines[0], engines[1]; a.point.Engine != "sglang@0.4" || b.point.Engine != "vllm@0.9" {
 		t.Errorf("%+v", engines)
+	} else if ratio := value(a) / value(b); math.Abs(ratio-1) > 0.1 {
+		t.Errorf("SGLang 0.4 has %v times the tokens/s of vLLM 0.9", ratio)
 	}
 	// What the row says of the steps and sequences of its server.
 	if told := pair(7)[0].point; told.Traffic.StepTokens != 1151 || told.Traffic.Sequences != 128 || told.Concurrency != 1024 {
