@@ -33,11 +33,6 @@ type Breakdown struct {
 	Block [op.BlockCount]schedule.Totals
 }
 
-// Time of the stage.
-func (b *Breakdown) Time() float64 {
-	return b.Block[op.AttentionBlock].Time() + b.Block[op.MLPBlock].Time()
-}
-
 // BoundBy is the time of the operators that a resource bounds.
 func (b *Breakdown) BoundBy(r cost.Bound) float64 {
 	var t float64
@@ -91,8 +86,8 @@ func (e *Evaluator) detail(p *plan.Plan, est *Estimate) *Detail {
 			d.Stage.Block[o.Kind.Info().Block].Add(&o.Op, &o.Cost, o.Batches, o.Exposed)
 		}
 	})
-	uncovered, _ := e.work.Uncovered()
-	d.Comm, d.Uncovered = e.comm(p, &d.Stage), uncovered
+	d.Comm = e.comm(p, &d.Stage)
+	d.Uncovered, _ = e.work.Uncovered()
 	quantity := DecodeStep
 	if e.problem.Phase == op.Prefill {
 		quantity = PrefillStep

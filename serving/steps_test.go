@@ -31,7 +31,7 @@ func TestMixedSteps(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := at.steps(&d, &p, lengths)
-		prefill, decode := s.Prefill(1, 1024, 0), s.Decode(64, 1536)
+		prefill, decode := s.Mixed(Prompts{Count: 1, Tokens: 1024}, 0, 0), s.Decode(64, 1536)
 		if mixed := s.Mixed(Prompts{Count: 1, Tokens: 1024}, 64, 1536); mixed <= prefill || mixed <= decode || mixed >= prefill+decode {
 			t.Errorf("%s: %v s mixed, %v and %v apart", model, mixed, prefill, decode)
 		}
@@ -39,7 +39,7 @@ func TestMixedSteps(t *testing.T) {
 		if half < min(two, three) || half > max(two, three) {
 			t.Errorf("%s: %v s of two and a half sequences, %v of two, %v of three", model, half, two, three)
 		}
-		if whole, chunk := s.Prefill(1, 512, 512), s.Prefill(1, 512, 0); !(chunk < whole) || !(chunk > 0) {
+		if whole, chunk := s.Mixed(Prompts{Count: 1, Tokens: 512, Past: 512}, 0, 0), s.Mixed(Prompts{Count: 1, Tokens: 512}, 0, 0); !(chunk < whole) || !(chunk > 0) {
 			t.Errorf("%s: %v s of the first half of a prompt, %v of the second", model, chunk, whole)
 		}
 	}

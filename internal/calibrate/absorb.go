@@ -29,7 +29,7 @@ func Absorb(rows []measurement.Row, p Peak) (*kernel.GroupedModel, Validation) {
 		at, inputs := g.Point(s.Count, s.Rows, s.N, s.K)
 		data = append(data, sample{
 			part: part{at, at, inputs / p.Bandwidth}, seconds: r.Seconds, size: s.Rows * s.Count * s.N * s.K,
-			group: fmt.Sprint(s.Count), series: fmt.Sprint(s.Count, "×", s.N, "×", s.K), place: r.Place(),
+			group: fmt.Sprint(s.Count), series: fmt.Sprint(s.Count, "×", s.N, "×", s.K),
 		})
 	}
 	flops, bytes := g.Work()

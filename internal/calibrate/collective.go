@@ -41,7 +41,7 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.CollectiveMo
 		groups[float64(s.Group)] = true
 		data = append(data, sample{
 			part: part{m: c.Point(&s), c: anywhere}, seconds: r.Seconds, size: s.Moved, group: fmt.Sprint(s.Moved),
-			series: fmt.Sprint(s.Group), place: r.Place(),
+			series: fmt.Sprint(s.Group),
 		})
 	}
 	var sizes []float64

@@ -44,7 +44,7 @@ func Convolution(rows []measurement.Row, bandwidth float64) (*kernel.Curve, Vali
 		group := fmt.Sprint(h.Query, "/", h.KV)
 		data = append(data, sample{
 			part: part{c: anywhere, m: c.Point(&s)}, seconds: r.Seconds, size: s.Moved,
-			group: group, series: fmt.Sprint(group, " ", r.Get("b")), place: r.Place(),
+			group: group, series: fmt.Sprint(group, " ", r.Get("b")),
 		})
 	}
 	c.Memory.Axes = trim(data, onMemory, someBytes...)

@@ -59,7 +59,7 @@ func curve(rows []measurement.Row, bandwidth float64, axes [][]float64, group fu
 		s := subjects[r.Kind].shape(r)
 		data = append(data, sample{
 			part: part{c: anywhere, m: c.Point(&s)}, seconds: r.Seconds, size: s.Moved,
-			group: group(r), series: group(r), place: r.Place(),
+			group: group(r), series: group(r),
 		})
 	}
 	c.Memory.Axes = trim(data, onMemory, axes...)

@@ -58,7 +58,7 @@ func Decode(rows []measurement.Row, p Peak) (*kernel.DecodeAttention, Validation
 		c, m, queries := g.Points(&s)
 		group := fmt.Sprint(s.Heads, "/", s.KVHeads, "/", s.K)
 		data = append(data, sample{
-			part: part{c, m, queries / p.Bandwidth}, seconds: r.Seconds, size: s.Count * s.N * float64(s.KVHeads) * s.K, place: r.Place(),
+			part: part{c, m, queries / p.Bandwidth}, seconds: r.Seconds, size: s.Count * s.N * float64(s.KVHeads) * s.K,
 			group: group, series: fmt.Sprint(s.Count, " ", group, "/", s.Value),
 		})
 	}

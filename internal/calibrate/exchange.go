@@ -58,7 +58,7 @@ func Exchange(rows []measurement.Row, e *kernel.ExchangeModel, bandwidth float64
 		shape := fmt.Sprint(s.K, "×", s.N, "×", s.Experts)
 		shapes[shape] = true
 		data = append(data, sample{
-			part: part{m: at, c: anywhere}, seconds: r.Seconds, size: at.Y * at.Z, group: shape, series: shape, place: r.Place(),
+			part: part{m: at, c: anywhere}, seconds: r.Seconds, size: at.Y * at.Z, group: shape, series: shape,
 		})
 	}
 	if len(shapes) == 1 {

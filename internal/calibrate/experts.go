@@ -71,7 +71,7 @@ func Experts(rows []measurement.Row, p Peak) (*kernel.GroupedModel, Validation) 
 		data = append(data, sample{
 			part: up, second: &down,
 			between: g.Output * s.Count * s.Rows * kernel.BlockElements(outer, wide, inner) / p.Bandwidth,
-			seconds: r.Seconds, size: s.Count * s.Rows * outer * inner, group: group, place: r.Place(),
+			seconds: r.Seconds, size: s.Count * s.Rows * outer * inner, group: group,
 			series: fmt.Sprint(group, " ", r.Get("topk"), " ", r.Get("tp"), " ", r.Get("ep")),
 		})
 		reach = append(reach, sample{part: up}, sample{part: down})

@@ -19,7 +19,6 @@ type sample struct {
 	size    float64 // orders the samples: those held out as largest
 	group   string  // shapes that are held out together
 	series  string  // rows that differ in one dimension only
-	place   string
 }
 
 // part is one pass over both surfaces.

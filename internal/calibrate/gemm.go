@@ -65,7 +65,7 @@ func Gemm(rows []measurement.Row, p Peak) (*kernel.GemmModel, Validation) {
 			c, m := g.Points(&s)
 			group := fmt.Sprint(s.N, "×", s.K)
 			data = append(data, sample{
-				part: part{c: c, m: m}, seconds: r.Seconds, size: s.M * s.N * s.K, group: group, series: group, place: r.Place(),
+				part: part{c: c, m: m}, seconds: r.Seconds, size: s.M * s.N * s.K, group: group, series: group,
 			})
 		}
 		flops, bytes := g.Work()

@@ -28,7 +28,7 @@ func GroupedGemm(rows []measurement.Row, p Peak) (*kernel.GroupedModel, Validati
 		group := fmt.Sprint(s.Count, "×", s.N, "×", s.K)
 		data = append(data, sample{
 			part: part{at, at, inputs / p.Bandwidth}, seconds: r.Seconds, size: s.Rows * s.Count * s.N * s.K, group: group,
-			series: group, place: r.Place(),
+			series: group,
 		})
 	}
 	flops, bytes := g.Work()

@@ -52,7 +52,7 @@ func Linear(rows []measurement.Row, p Peak) (*kernel.LinearAttention, Validation
 		}
 		group := fmt.Sprint(s.Heads, "/", s.KVHeads)
 		data = append(data, sample{
-			part: part{c: c, m: m}, seconds: r.Seconds, size: bytes, group: group, series: fmt.Sprint(group, " ", s.Count), place: r.Place(),
+			part: part{c: c, m: m}, seconds: r.Seconds, size: bytes, group: group, series: fmt.Sprint(group, " ", s.Count),
 		})
 	}
 	flops, bytes := g.Work()

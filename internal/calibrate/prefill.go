@@ -60,7 +60,7 @@ func prefill(rows []measurement.Row, p Peak, axes int) (*kernel.PrefillAttention
 		c, m := g.Points(&s)
 		group := fmt.Sprint(s.Heads, "/", s.KVHeads, "/", s.K)
 		data = append(data, sample{
-			part: part{c: c, m: m}, seconds: r.Seconds, size: s.Count * tokens * tokens * float64(s.Heads) * s.K, place: r.Place(),
+			part: part{c: c, m: m}, seconds: r.Seconds, size: s.Count * tokens * tokens * float64(s.Heads) * s.K,
 			group: group, series: fmt.Sprint(s.Count, " ", group, "/", s.Value),
 		})
 	}

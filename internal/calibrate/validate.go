@@ -11,19 +11,16 @@ import (
 type Error struct {
 	Rows                int
 	Mean, Median, Worst float64
-	WorstPlace          string // where the worst row stands
 }
 
-func newError(relative []float64, places []string) Error {
+func newError(relative []float64) Error {
 	e := Error{Rows: len(relative)}
 	if len(relative) == 0 {
 		return e
 	}
-	for i, r := range relative {
+	for _, r := range relative {
 		e.Mean += 100 * r / float64(len(relative))
-		if 100*r > e.Worst {
-			e.Worst, e.WorstPlace = 100*r, places[i]
-		}
+		e.Worst = max(e.Worst, 100*r)
 	}
 	s := slices.Sorted(slices.Values(relative))
 	e.Median = 100 * s[len(s)/2]
@@ -80,28 +77,23 @@ func (f *form) validate(data []sample) (solution, Validation) {
 	v.Above = above
 	v.Noise = noise(data)
 	data = thin(data, limit)
-	errorsOf := func(s *solution, rows []sample) (out []float64, places []string) {
+	errorsOf := func(s *solution, rows []sample) (out []float64) {
 		for i := range rows {
 			d := &rows[i]
 			out = append(out, math.Abs(f.predict(s, d)/d.seconds-1))
-			places = append(places, d.place)
 		}
-		return out, places
+		return out
 	}
 	v.Reach = f.reach(data)
 	whole := f.fit(data)
 	v.Fitted = newError(errorsOf(&whole, data))
-	var before []float64
-	var places []string
+	var before, held []float64
 	for i := range data {
 		d := &data[i]
 		before = append(before, math.Abs(f.roofline(d, 0.8)/d.seconds-1))
-		places = append(places, d.place)
 	}
-	v.Before = newError(before, places)
+	v.Before = newError(before)
 
-	var held []float64
-	places = nil
 	for k := range folds {
 		var train, test []sample
 		for _, d := range data {
@@ -115,10 +107,9 @@ func (f *form) validate(data []sample) (solution, Validation) {
 			continue
 		}
 		s := f.fit(train)
-		e, p := errorsOf(&s, test)
-		held, places = append(held, e...), append(places, p...)
+		held = append(held, errorsOf(&s, test)...)
 	}
-	v.Shapes = newError(held, places)
+	v.Shapes = newError(held)
 
 	sorted := slices.Clone(data)
 	slices.SortStableFunc(sorted, func(a, b sample) int { return cmp.Compare(a.size, b.size) })

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -273,7 +274,7 @@ func TestSettingsPage(t *testing.T) {
 	b.WriteString("| setting | commands | values | default | meaning |\n|---|---|---|---|---|\n")
 	for _, s := range question.Settings(question.All) {
 		names := "`" + strings.Join(append([]string{s.Name}, s.Aliases...), "`, `") + "`"
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", names, "`"+strings.Join(s.For.Paths(), "`, `")+"`", s.Values(), usualOf(s), strings.ReplaceAll(s.Doc, "|", `\|`))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", names, "`"+strings.Join(s.For.Paths(), "`, `")+"`", valuesOf(s), usualOf(s), strings.ReplaceAll(s.Doc, "|", `\|`))
 	}
 	src := string(readFile(t, page))
 	want := filled(t, filled(t, src, "settings", b.String()), "outputs", outputTable())
@@ -284,6 +285,44 @@ func TestSettingsPage(t *testing.T) {
 	} else if diff := diffs.Diff(want, src); diff != "" {
 		t.Errorf("run with -update and look at the difference (-table +page):\n%s", diff)
 	}
+}
+
+// valuesOf says in short what a setting may be given.
+func valuesOf(s *question.Setting) string {
+	const shown = 8 // choices
+	digits := func(x float64) string {
+		if text := strconv.FormatFloat(x, 'f', -1, 64); len(text) <= 24 {
+			return text
+		}
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	kind, several := s.Kind(), ""
+	if s.List != "" {
+		kind, several = s.List, ", with commas between them"
+	}
+	switch {
+	case kind == question.Switch:
+		return "true, false"
+	case kind != question.Text:
+		low, high := "", "to"
+		if s.Above {
+			low = "above "
+		}
+		if s.Below {
+			high = "to less than"
+		}
+		numbers := fmt.Sprintf("%s%s %s %s %s", low, digits(s.Low), high, digits(s.High), s.Unit)
+		numbers = strings.TrimRight(numbers, " ")
+		if s.Infinite {
+			numbers += ", or inf"
+		}
+		return numbers + several
+	case len(s.Choices) == 0:
+		return "text" + several
+	case len(s.Choices) > shown && s.Open && s.Check == nil:
+		return "a built-in name or a file"
+	}
+	return strings.Join(s.Choices, ", ") + several
 }
 
 // filled is a page with a table in its place.

@@ -375,34 +375,6 @@ func (s *Setting) orInfinite() string {
 	return ""
 }
 
-// Values says in short what may be given.
-func (s *Setting) Values() string {
-	const shown = 8 // choices
-	kind, several := s.Kind(), ""
-	if s.List != "" {
-		kind, several = s.List, ", with commas between them"
-	}
-	switch {
-	case kind == Switch:
-		return "true, false"
-	case kind != Text:
-		low, high := "", "to"
-		if s.Above {
-			low = "above "
-		}
-		if s.Below {
-			high = "to less than"
-		}
-		numbers := fmt.Sprintf("%s%s %s %s %s", low, numberOf(s.Low), high, numberOf(s.High), s.Unit)
-		return strings.TrimRight(numbers, " ") + s.orInfinite() + several
-	case len(s.Choices) == 0:
-		return "text" + several
-	case len(s.Choices) > shown && s.Open && s.Check == nil:
-		return "a built-in name or a file"
-	}
-	return strings.Join(s.Choices, ", ") + several
-}
-
 // numberOf is a number with all its digits; one of hundreds has an exponent.
 func numberOf(x float64) string {
 	const most = 24

@@ -59,8 +59,6 @@ func (g *Grid) Markdown() string {
 	return g.table(all).RenderMarkdown()
 }
 
-func (g *Grid) Empty() bool { return len(g.rows) == 0 }
-
 func (g *Grid) table(shown []int) table.Writer {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)

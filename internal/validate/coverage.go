@@ -22,7 +22,7 @@ type Sample struct {
 	Doubtful bool
 }
 
-// inside reports whether what was measured lies in the band.
+// Inside reports whether what was measured lies in the band.
 func (s *Sample) Inside() bool {
 	return math.Abs(s.Error) <= math.Log1p(s.Band)
 }
@@ -77,16 +77,6 @@ func Share(x float64) string {
 
 // Fewest and Most bound the share inside that 80% bands may reach by chance, overall or per third.
 const Fewest, Most = 0.75, 0.88
-
-// outside is how many of them hold more or fewer.
-func (c *Coverage) Outside() (n int) {
-	for _, x := range append(c.Thirds[:], c.Inside) {
-		if x < Fewest || x > Most {
-			n++
-		}
-	}
-	return n
-}
 
 // Thirds mean little below enoughForThirds rows; from EnoughToJudge rows on, bands must hold.
 const (

@@ -18,7 +18,6 @@ import (
 // PowerFit is the power of a chip as measured loads show it, and how far that is off.
 type PowerFit struct {
 	Power  hardware.Power
-	Rows   int
 	Left   []string // rows that are not used, and why
 	Errors []PowerError
 }
@@ -61,7 +60,7 @@ func FitPower(ctx context.Context, name string, src io.Reader, s *hardware.Syste
 	}
 	start := powerStart(s, rows)
 	start.Origin = hardware.MeasuredPower
-	out := &PowerFit{Power: fitPower(rows, start), Rows: len(rows), Left: left}
+	out := &PowerFit{Power: fitPower(rows, start), Left: left}
 	out.Errors = append(out.Errors, powerError("fitted", rows, func(*powerRow) *hardware.Power { return &out.Power }))
 	for _, by := range []struct {
 		what string
