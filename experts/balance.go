@@ -33,22 +33,25 @@ type Sharing struct {
 // balances caches results, which depend on the key alone.
 var balances sync.Map
 
-type balanceKey struct {
-	popularity Popularity
-	sharing    Sharing
-}
-
 // BalanceOf is the balance of experts under a popularity, cached.
 func BalanceOf(p *Popularity, s Sharing) (*Balance, error) {
-	key := balanceKey{*p, s}
-	if known, ok := balances.Load(key); ok {
-		return known.(*Balance), nil
+	return cached(&balances, p, s, NewBalance)
+}
+
+// cached is what follows from a popularity and a sharing, computed once.
+func cached[V any](known *sync.Map, p *Popularity, s Sharing, compute func(*Popularity, Sharing) (V, error)) (V, error) {
+	type key struct {
+		popularity Popularity
+		sharing    Sharing
 	}
-	b, err := NewBalance(p, s)
+	if v, ok := known.Load(key{*p, s}); ok {
+		return v.(V), nil
+	}
+	v, err := compute(p, s)
 	if err == nil {
-		balances.Store(key, b)
+		known.Store(key{*p, s}, v)
 	}
-	return b, err
+	return v, err
 }
 
 // NewBalance places the experts; the curve is computed on demand.

@@ -127,21 +127,14 @@ func (p *Placer) pack(slots []slot, ranks int) {
 	}
 }
 
-// placements caches placements, which do not depend on drift.
+// placements caches placements, which depend on neither drift nor the visits of a token.
 var placements sync.Map
 
 // placed is the copies of experts of every layer on their ranks, with their visits, cached.
 func (p *Popularity) placed(s Sharing) ([][]slot, error) {
-	key := balanceKey{*p, s}
-	key.popularity.Drift, key.sharing.Visited = 0, 0
-	if known, ok := placements.Load(key); ok {
-		return known.([][]slot), nil
-	}
-	layers, err := p.place(s)
-	if err == nil {
-		placements.Store(key, layers)
-	}
-	return layers, err
+	lasting := *p
+	lasting.Drift, s.Visited = 0, 0
+	return cached(&placements, &lasting, s, (*Popularity).place)
 }
 
 // place computes placements: without redundant copies in the order of the experts, else like EPLB.

@@ -30,17 +30,7 @@ const touchedPoints = 17
 var touched sync.Map
 
 // TouchedOf is what tokens touch under a popularity, cached.
-func TouchedOf(p *Popularity, s Sharing) (*Touched, error) {
-	key := balanceKey{*p, s}
-	if known, ok := touched.Load(key); ok {
-		return known.(*Touched), nil
-	}
-	t, err := newTouched(p, s)
-	if err == nil {
-		touched.Store(key, t)
-	}
-	return t, err
-}
+func TouchedOf(p *Popularity, s Sharing) (*Touched, error) { return cached(&touched, p, s, newTouched) }
 
 func newTouched(p *Popularity, s Sharing) (*Touched, error) {
 	layers, err := p.placed(s)

@@ -43,6 +43,18 @@ type Layout struct {
 	Pipelined bool
 }
 
+// Unbatched is the plan whatever its batch, to know by what does not depend on that.
+func (p Plan) Unbatched() Plan {
+	p.Batch = Batch{}
+	return p
+}
+
+// Unstaged is the plan whatever its batch and the number of its stages.
+func (p Plan) Unstaged() Plan {
+	p.Attention.PP, p.Under, p.Batch = 1, 0, Batch{}
+	return p
+}
+
 // Split is the parallel sizes of attention and dense layers: DP replicas of PP stages of CP parts
 // of the context of TP ranks. TP ranks are consecutive processors, then CP, PP and DP; in a
 // pipelined plan of an expert model, then CP, DP and PP.

@@ -241,8 +241,7 @@ func (s *server) steps(d *deploy.Deployment, p *plan.Plan, n workload.Lengths) *
 		s.lengths = n
 	}
 	s.fitted = d.Fitted
-	q := *p
-	q.Batch = plan.Batch{}
+	q := p.Unbatched()
 	out, ok := s.byPlan[q]
 	if !ok {
 		out = newSteps(s, q, n)

@@ -53,9 +53,7 @@ func (s *server) least(d *deploy.Deployment, p *plan.Plan, n workload.Lengths) *
 		return s.steps(d, p, n)
 	}
 	s.fitted = d.Fitted
-	shape := *p
-	shape.Attention.PP, shape.Under, shape.Batch = 1, 0, plan.Batch{}
-	if shape != s.shape || n != s.shapeLengths {
+	if shape := p.Unstaged(); shape != s.shape || n != s.shapeLengths {
 		s.shape, s.shapeLengths = shape, n
 		clear(s.layers)
 	}
@@ -87,11 +85,6 @@ func (s *Steps) Room(d *deploy.Deployment, pool *deploy.Pool, prompts *estimate.
 		m = held(n)
 	}
 	return d.CacheBytes(pool, &m) / m.Cache, nil
-}
-
-// Prefill is the time of a step with prompts of this many tokens after past cached ones.
-func (s *Steps) Prefill(prompts, tokens, past int) float64 {
-	return s.Mixed(Prompts{Count: prompts, Tokens: tokens, Past: past}, 0, 0)
 }
 
 // Decode is the time of a step in which every sequence of a rank gets one token.

@@ -322,11 +322,9 @@ func (r *ranking) limit() (most int, crowded bool) {
 }
 
 func (r *ranking) add(h *held) {
-	key := func(x *held) identity {
+	key := func(x *held) layouts {
 		c := x.with(1)
-		k := x.layout(&c)
-		k.counts = [2]int{}
-		return k
+		return x.layout(&c).layouts
 	}
 	if at := slices.IndexFunc(r.list, func(o held) bool { return key(&o) == key(h) }); at >= 0 {
 		if h.before(&r.list[at]) >= 0 {

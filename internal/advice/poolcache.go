@@ -141,8 +141,7 @@ func (s *poolCache) poolSets(role deploy.Role, sizes []int) ([]*poolSet, error) 
 	for _, i := range missing {
 		for k := range out[i].options {
 			o := &out[i].options[k]
-			key := shape{o.engine, o.pool.Plan}
-			key.plan.Attention.PP = 1
+			key := shape{o.engine, o.pool.Plan.Unstaged()}
 			if shapes[key] == nil {
 				order = append(order, key)
 			}

@@ -28,9 +28,9 @@ func (f *field) alone() []Alone {
 			}
 		}
 		slices.SortStableFunc(all, func(a, b Alone) int { return cmp.Compare(b.Tokens, a.Tokens) })
-		seen := map[identity]bool{}
+		seen := map[layouts]bool{}
 		for _, one := range all {
-			key := identity{decode: one.Pool.Plan.Layout}
+			key := layouts{decode: one.Pool.Plan.Layout}
 			if f.o.EachEngine {
 				key.engine = slices.Index(f.o.Engines, one.Engine)
 			}

@@ -106,11 +106,10 @@ func (a *adviser) leastShown(these []*weighed) func(*weighed) float64 {
 
 // simulateAll is the same of a list. What has the same steps runs one after another.
 func (a *adviser) simulateAll(all []*weighed) error {
-	var order []identity
-	alike := map[identity][]*weighed{}
+	var order []layouts
+	alike := map[layouts][]*weighed{}
 	for _, w := range all {
-		key := identityOf(w.contender)
-		key.counts = [2]int{}
+		key := identityOf(w.contender).layouts
 		if alike[key] == nil {
 			order = append(order, key)
 		}

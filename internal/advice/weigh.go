@@ -105,15 +105,20 @@ func (t *tracker) points() []weighed {
 	return slices.DeleteFunc(slices.Clone(t.best), func(w weighed) bool { return w.contender == nil })
 }
 
-// identity distinguishes deployments by layout, instances and engine.
+// identity distinguishes deployments by layouts, engine and instances.
 type identity struct {
+	layouts
+	counts [2]int
+}
+
+// layouts are those of the pools of a deployment, behind an engine.
+type layouts struct {
 	prefill, decode plan.Layout
-	counts          [2]int
 	engine          int // its index
 }
 
 func identityOf(c *contender) identity {
-	k := identity{decode: c.decode.pool.Plan.Layout, counts: c.counts, engine: c.decode.engine}
+	k := identity{layouts{decode: c.decode.pool.Plan.Layout, engine: c.decode.engine}, c.counts}
 	if c.prefill != nil {
 		k.prefill = c.prefill.pool.Plan.Layout
 	}

@@ -8,7 +8,6 @@ import (
 	"throughline/deploy"
 	"throughline/estimate"
 	"throughline/op"
-	"throughline/plan"
 	"throughline/serving"
 	"throughline/workload"
 )
@@ -83,8 +82,7 @@ func of(p *serving.Predictor, d *deploy.Deployment, n workload.Lengths, set *Set
 
 // stepTimes are those of a pool, with what earlier runs have found.
 func (set *Settings) stepTimes(d *deploy.Deployment, pool *deploy.Pool) (*StepTimes, error) {
-	key := timed{pool.System, pool.Plan}
-	key.plan.Batch = plan.Batch{}
+	key := timed{pool.System, pool.Plan.Unbatched()}
 	if known := set.times[key]; known != nil {
 		return known, nil
 	}
