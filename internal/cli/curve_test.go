@@ -202,3 +202,19 @@ func compact(t *testing.T, text []byte) string {
 	}
 	return b.String()
 }
+
+// TestJoulesAreAFigure: output tokens per joule need no power that the user names where the watts of
+// the chip are known; of a figure that no point has, the answer says what it is.
+func TestJoulesAreAFigure(t *testing.T) {
+	rows, _ := tableOf(t, "estimate --model Llama-3.1-8B --system H200 --batch 8,16")
+	for _, row := range rows {
+		perJoule, joules := row["tokens_per_joule"].(float64), row["joules_per_output_token"].(float64)
+		if math.Abs(perJoule*joules-1) > 1e-9 {
+			t.Errorf("%v tokens per joule of %v joules each", perJoule, joules)
+		}
+	}
+	out := call(t, strings.Fields("estimate --model Llama-3.1-8B --system H200 --batch 8,16 --optimise max:headroom --optimise min:tpot")...)
+	if !strings.Contains(strings.Join(strings.Fields(out), " "), "no point has headroom (by how much") {
+		t.Error(out)
+	}
+}

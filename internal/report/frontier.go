@@ -47,11 +47,31 @@ func (r *Scan) front() (out []*scanRow) {
 	return out
 }
 
+// lacking are the figures of the frontier that no point has, and what they are.
+func (r *Scan) lacking() string {
+	var list []string
+	for _, k := range r.aims {
+		f := &r.figures[k]
+		if slices.ContainsFunc(r.rows, func(row scanRow) bool { return row.figure(k) != nil }) {
+			continue
+		}
+		text := f.Title
+		if about := f.About(); about != "" {
+			text += " (" + about + ")"
+		}
+		list = append(list, text)
+	}
+	if len(list) == 0 {
+		return "all of " + strings.Join(r.aimed(), " and ")
+	}
+	return strings.Join(list, " and ")
+}
+
 // frontierText says which points no other beats, from one end to the other.
 func (r *Scan) frontierText() string {
 	front := r.front()
 	if len(front) == 0 && len(r.Of.Aims) > 0 && r.Of.Sensitivity() == "" && len(r.rows) > 0 {
-		return "There is no frontier: no point has " + strings.Join(r.aimed(), " and ") + "."
+		return "There is no frontier: no point has " + r.lacking() + "."
 	}
 	if len(front) == 0 || r.Of.Sensitivity() != "" || len(r.Of.Aims) == 0 && (len(front) < 2 || !r.chooses() || len(r.byLoad()) > 1) {
 		return ""

@@ -24,6 +24,7 @@ type Figure struct {
 	Limit string
 
 	field string // of a record
+	or    string // of one that has none
 	unit  result.Unit
 	run   func(*simulate.Result) float64 // of a simulation
 	when  func(*simulate.Result) bool    // of one with limits
@@ -48,7 +49,7 @@ var recorded = []Figure{
 	{Name: "tpot_p99_ms", Title: "p99 TPOT ms", Unit: "ms", Kind: table.Number, Rank: 3, Better: -1, Limit: "tpot", field: "tpot_p99_ms"},
 	{Name: "headroom", Title: "headroom", Kind: table.Number, Rank: 5, Better: 1, field: "headroom"},
 	{Name: "usd_per_m_tokens", Title: "$/M tokens", Unit: "$", Kind: table.Number, Rank: 1, Better: -1, field: "dollars_per_million_tokens"},
-	{Name: "tokens_per_joule", Title: "tokens/J", Kind: table.Number, Rank: 2, Better: 1, field: "tokens_per_joule"},
+	{Name: "tokens_per_joule", Title: "tokens/J", Kind: table.Number, Rank: 6, Better: 1, field: "tokens_per_joule", or: "output_tokens_per_joule"},
 	{Name: "tokens_per_s_per_usd", Title: "tokens/s/$", Kind: table.Number, Rank: 8, Better: 1, field: "tokens_per_s_per_dollar"},
 	{Name: "tokens_per_s_per_mm2", Title: "tokens/s/mm²", Kind: table.Number, Rank: 8, Better: 1, field: "tokens_per_s_per_mm2"},
 	{Name: "die_mm2", Title: "die mm²", Unit: "mm²", Kind: table.Number, Rank: 12, Better: -1, field: "die_mm2"},
@@ -118,11 +119,23 @@ func figuresOf(r *result.Record) []any {
 	out := make([]any, len(recorded))
 	for i := range recorded {
 		f := &recorded[i]
-		if out[i] = result.In(f.field, f.unit)(r); out[i] == "" {
-			out[i] = nil
+		for _, field := range []string{f.field, f.or} {
+			if out[i] == nil && field != "" {
+				if out[i] = result.In(field, f.unit)(r); out[i] == "" {
+					out[i] = nil
+				}
+			}
 		}
 	}
 	return out
+}
+
+// About says what a figure of deployments is, and what it needs; empty: nothing is written of it.
+func (f *Figure) About() string {
+	if field, ok := result.Lookup(f.field); ok {
+		return field.Doc
+	}
+	return ""
 }
 
 // bandsOf are the bands of what clients see.
