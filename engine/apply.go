@@ -226,10 +226,7 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 // expertTile is the rows of the tiles that experts fill, used or not; 0: there are none.
 func (s *Scheduling) expertTile(u *unit, sys *hardware.System) int {
 	padded, kind := s.PaddedExperts, u.kindOfWeights()
-	if padded == nil || kind == nil || kind.name != "fp8_block" || sys == nil || sys.Generation != "Hopper" && sys.Generation != "Blackwell" {
-		return 0
-	}
-	if padded.BelowTP > 0 && u.etp >= padded.BelowTP {
+	if padded == nil || kind == nil || kind.name != "fp8_block" || sys == nil || !slices.Contains(padded.Chips, sys.Generation) || padded.BelowTP > 0 && u.etp >= padded.BelowTP {
 		return 0
 	}
 	return padded.Rows

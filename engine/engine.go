@@ -182,6 +182,8 @@ type Scheduling struct {
 type PaddedExperts struct {
 	Rows    int `json:"rows" required:"true" range:"[1,65536]"` // of a tile
 	BelowTP int `json:"below_tp" range:"[0,100000]"`            // in servers that split experts over fewer ranks; 0: over any number
+	// Chips are the generations that have such kernels.
+	Chips []string `json:"chips" required:"true"`
 }
 
 // FewRouter is a kernel for routers of up to Tokens, by their inputs and experts, on chips of these
