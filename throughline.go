@@ -22,7 +22,7 @@ type Question map[string]string
 // Remark accompanies an answer: a warning, or a note on a setting without effect.
 type Remark = question.Remark
 
-// Option changes how a question is asked, besides its words.
+// Option changes how a question is query, besides its words.
 type Option func(*question.Query)
 
 // WithFiles lets a question open these files by name and no others; nil: none at all. Without it a
@@ -69,10 +69,10 @@ type Explained struct {
 
 // Explain predicts the deployment that a question fixes and explains its time.
 func Explain(ctx context.Context, q Question, options ...Option) (*Explained, error) {
-	asked := q.ask((*question.Query).TakeFixed, question.Explain, options)
-	why, remarks, err := explain.Ask(asked)
-	if err == nil && asked.Replan {
-		err = advice.Seek(ctx, asked, q, why)
+	query := q.ask((*question.Query).TakeFixed, question.Explain, options)
+	why, remarks, err := explain.Ask(query)
+	if err == nil && query.Replan {
+		err = advice.Seek(ctx, query, q, why)
 	}
 	return &Explained{why, remarks}, cmp.Or(err, ctx.Err())
 }

@@ -218,7 +218,7 @@ func (e *Engine) yaml(u unit) string {
 // Values of options.
 
 func text(s string) func(unit) string { return func(unit) string { return s } }
-func whole(f func(unit) int) func(unit) string {
+func integer(f func(unit) int) func(unit) string {
 	return func(u unit) string { return strconv.Itoa(f(u)) }
 }
 

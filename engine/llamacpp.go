@@ -30,11 +30,11 @@ func offloads(u unit) bool    { return u.Offload.Weights > 0 }
 // Slots share the context evenly.
 var llamaArgs = []arg{
 	{always, "--model", text(`"$MODEL"`)},
-	{always, "--gpu-layers", whole(llamaLayers)},
-	{hasContext, "--ctx-size", whole(func(u unit) int { return u.MaxContext * max(1, u.batch) })},
-	{batched, "--parallel", whole(func(u unit) int { return u.batch })},
-	{computes, "--ubatch-size", whole(func(u unit) int { return u.tokens })},
-	{func(u unit) bool { return u.tokens > llamaBatch }, "--batch-size", whole(func(u unit) int { return u.tokens })},
+	{always, "--gpu-layers", integer(llamaLayers)},
+	{hasContext, "--ctx-size", integer(func(u unit) int { return u.MaxContext * max(1, u.batch) })},
+	{batched, "--parallel", integer(func(u unit) int { return u.batch })},
+	{computes, "--ubatch-size", integer(func(u unit) int { return u.tokens })},
+	{func(u unit) bool { return u.tokens > llamaBatch }, "--batch-size", integer(func(u unit) int { return u.tokens })},
 	{always, "--flash-attn", text("on")},
 	{severalGPUs, "--split-mode", func(u unit) string {
 		if u.tp > 1 {

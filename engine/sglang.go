@@ -21,34 +21,34 @@ func tunesExchange(u unit) bool {
 // groups of experts.
 var sglangArgs = []arg{
 	{always, "--model-path", modelName},
-	{always, "--tp-size", whole(func(u unit) int { return u.ranks })},
-	{piped, "--pp-size", whole(func(u unit) int { return u.pp })},
-	{both(piped, batched), "--pp-max-micro-batch-size", whole(func(u unit) int { return u.step })},
-	{replicated, "--dp-size", whole(func(u unit) int { return u.dp })},
+	{always, "--tp-size", integer(func(u unit) int { return u.ranks })},
+	{piped, "--pp-size", integer(func(u unit) int { return u.pp })},
+	{both(piped, batched), "--pp-max-micro-batch-size", integer(func(u unit) int { return u.step })},
+	{replicated, "--dp-size", integer(func(u unit) int { return u.dp })},
 	{replicated, "--enable-dp-attention", nil},
 	{func(u unit) bool { return u.dp > 1 && !u.Plan.WideHead }, "--enable-dp-lm-head", nil},
 	{func(u unit) bool { return u.dp > 1 && u.tp == 1 && !u.Plan.WideDense }, "--moe-dense-tp-size", text("1")},
-	{spread, "--ep-size", whole(func(u unit) int { return u.ep })},
+	{spread, "--ep-size", integer(func(u unit) int { return u.ep })},
 	{dispatched, "--moe-a2a-backend", text("deepep")},
 	{dispatched, "--deepep-mode", func(u unit) string { return [...]string{"auto", "normal", "low_latency"}[u.Role] }},
 	{tunesExchange, "--deepep-config", func(unit) string { return shell.Quote(moreUnits) }},
-	{redundant, "--ep-num-redundant-experts", whole(func(u unit) int { return u.Plan.Redundant })},
+	{redundant, "--ep-num-redundant-experts", integer(func(u unit) int { return u.Plan.Redundant })},
 	{redundant, "--enable-eplb", nil},
 	{twoBatch, "--enable-two-batch-overlap", nil},
 	{singleBatch, "--enable-single-batch-overlap", nil},
 	{func(u unit) bool { return sequential(u) && u.dp == 1 }, "--enable-attn-tp-input-scattered", nil},
 	{func(u unit) bool { return sequential(u) && u.dp == 1 }, "--disable-piecewise-cuda-graph", nil}, // else the option does nothing
-	{manyNodes, "--nnodes", whole(func(u unit) int { return u.nodes })},
+	{manyNodes, "--nnodes", integer(func(u unit) int { return u.nodes })},
 	{manyNodes, "--node-rank", text(nodeRank)},
 	{manyNodes, "--dist-init-addr", text(`"$HEAD_IP:20000"`)},
-	{hasLimit, "--context-length", whole(context)},
+	{hasLimit, "--context-length", integer(context)},
 	// A limit of the server, which divides it among the attention replicas.
-	{batched, "--max-running-requests", whole(func(u unit) int { return u.batch * u.dp })},
-	{both(graphs, batched), "--cuda-graph-max-bs", whole(captured)},
+	{batched, "--max-running-requests", integer(func(u unit) int { return u.batch * u.dp })},
+	{both(graphs, batched), "--cuda-graph-max-bs", integer(captured)},
 	// The tokens of a step of the server, which divides them among the attention replicas.
-	{computes, "--chunked-prefill-size", whole(func(u unit) int { return u.tokens * u.dp })},
+	{computes, "--chunked-prefill-size", integer(func(u unit) int { return u.tokens * u.dp })},
 	{both(cutsPrompts, computes), "--enable-mixed-chunk", nil},
-	{polls, "--scheduler-recv-interval", whole(func(u unit) int { return u.ServerOptions.PollSteps })},
+	{polls, "--scheduler-recv-interval", integer(func(u unit) int { return u.ServerOptions.PollSteps })},
 	{chooses, "--attention-backend", func(u unit) string { return u.attention }},
 	{choosesPrefill, "--prefill-attention-backend", func(u unit) string { return u.prefillAttention }},
 	{choosesDecode, "--decode-attention-backend", func(u unit) string { return u.decodeAttention }},
@@ -56,9 +56,9 @@ var sglangArgs = []arg{
 	{quantized, "--quantization", func(u unit) string { return u.quantization }},
 	{narrowCache, "--kv-cache-dtype", func(u unit) string { return u.cacheType }},
 	{speculates, "--speculative-algorithm", text("EAGLE")},
-	{speculates, "--speculative-num-steps", whole(func(u unit) int { return u.drafted })},
+	{speculates, "--speculative-num-steps", integer(func(u unit) int { return u.drafted })},
 	{speculates, "--speculative-eagle-topk", text("1")},
-	{speculates, "--speculative-num-draft-tokens", whole(func(u unit) int { return 1 + u.drafted })},
+	{speculates, "--speculative-num-draft-tokens", integer(func(u unit) int { return 1 + u.drafted })},
 	{split, "--disaggregation-mode", func(u unit) string { return u.Role.String() }},
 	{split, "--disaggregation-transfer-backend", text("mooncake")},
 	{both(placed, prefills), "--disaggregation-bootstrap-port", text(`"$BOOTSTRAP_PORT"`)},
@@ -72,7 +72,7 @@ const deepepTokens = 128
 // sglangVariables: python/sglang/srt/environ.py.
 var sglangVariables = []arg{
 	{func(u unit) bool { return dispatched(u) && !prefills(u) && u.step*u.drafting() > deepepTokens }, "SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK",
-		whole(func(u unit) int { return u.step * u.drafting() })},
+		integer(func(u unit) int { return u.step * u.drafting() })},
 }
 
 // sglangPairs: stage by stage, or from all stages to one; an open prefill plan may have any.

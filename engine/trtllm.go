@@ -20,15 +20,15 @@ func trtllmTokens(u unit) int {
 var trtllmArgs = []arg{
 	{always, "", modelName},
 	{always, "--backend", text("pytorch")},
-	{always, "--tp_size", whole(func(u unit) int { return u.ranks / u.cp })},
-	{piped, "--pp_size", whole(func(u unit) int { return u.pp })},
-	{contextual, "--cp_size", whole(func(u unit) int { return u.cp })},
-	{func(u unit) bool { return u.moe }, "--ep_size", whole(func(u unit) int { return u.ep })},
-	{manyNodes, "--gpus_per_node", whole(func(u unit) int { return u.perNode })},
+	{always, "--tp_size", integer(func(u unit) int { return u.ranks / u.cp })},
+	{piped, "--pp_size", integer(func(u unit) int { return u.pp })},
+	{contextual, "--cp_size", integer(func(u unit) int { return u.cp })},
+	{func(u unit) bool { return u.moe }, "--ep_size", integer(func(u unit) int { return u.ep })},
+	{manyNodes, "--gpus_per_node", integer(func(u unit) int { return u.perNode })},
 	// A limit per pass of each attention replica; one is in flight per stage.
-	{batched, "--max_batch_size", whole(func(u unit) int { return u.step })},
-	{func(u unit) bool { return computes(u) || batched(u) }, "--max_num_tokens", whole(trtllmTokens)},
-	{hasLimit, "--max_seq_len", whole(context)},
+	{batched, "--max_batch_size", integer(func(u unit) int { return u.step })},
+	{func(u unit) bool { return computes(u) || batched(u) }, "--max_num_tokens", integer(trtllmTokens)},
+	{hasLimit, "--max_seq_len", integer(context)},
 	{always, "--extra_llm_api_options", func(u unit) string {
 		if u.placed {
 			return `"$CONFIG"`
@@ -41,9 +41,9 @@ var trtllmArgs = []arg{
 
 var trtllmConfig = []arg{
 	{replicated, "enable_attention_dp", text("true")},
-	{func(u unit) bool { return u.moe }, "moe_tensor_parallel_size", whole(func(u unit) int { return u.etp })},
+	{func(u unit) bool { return u.moe }, "moe_tensor_parallel_size", integer(func(u unit) int { return u.etp })},
 	{redundant, "moe_config.backend", text("WIDEEP")},
-	{redundant, "moe_config.load_balancer.num_slots", whole(func(u unit) int { return u.Shape.Experts.Routed + u.Plan.Redundant })},
+	{redundant, "moe_config.load_balancer.num_slots", integer(func(u unit) int { return u.Shape.Experts.Routed + u.Plan.Redundant })},
 	{redundant, "moe_config.load_balancer.layer_updates_per_iter", text("1")},
 	{contextual, "cp_config.cp_type", text("HELIX")},
 	{contextual, "cp_config.tokens_per_block", text("32")},
@@ -57,17 +57,17 @@ var trtllmConfig = []arg{
 	{hasFraction, "kv_cache_config.free_gpu_memory_fraction", fraction},
 	{chooses, "attn_backend", func(u unit) string { return u.attention }},
 	{both(graphs, batched), "cuda_graph_config.enable_padding", text("true")},
-	{both(graphs, batched), "cuda_graph_config.max_batch_size", whole(captured)},
+	{both(graphs, batched), "cuda_graph_config.max_batch_size", integer(captured)},
 	{both(cutsPrompts, computes), "enable_chunked_prefill", text("true")},
-	{both(waits, computes), "batch_wait_timeout_iters", whole(func(u unit) int { return u.ServerOptions.WaitSteps })},
+	{both(waits, computes), "batch_wait_timeout_iters", integer(func(u unit) int { return u.ServerOptions.WaitSteps })},
 	{both(waits, computes), "batch_wait_max_tokens_ratio", text("1")}, // until a step is full
 	{both(balances, computes), "attention_dp_config.enable_balance", text("true")},
-	{both(balances, computes), "attention_dp_config.timeout_iters", whole(func(u unit) int { return u.ServerOptions.BalanceSteps })},
+	{both(balances, computes), "attention_dp_config.timeout_iters", integer(func(u unit) int { return u.ServerOptions.BalanceSteps })},
 	{speculates, "speculative_config.decoding_type", text("MTP")},
-	{speculates, "speculative_config.num_nextn_predict_layers", whole(func(u unit) int { return u.drafted })},
+	{speculates, "speculative_config.num_nextn_predict_layers", integer(func(u unit) int { return u.drafted })},
 	{prefills, "disable_overlap_scheduler", text("true")},
 	{split, "cache_transceiver_config.backend", text("NIXL")},
-	{both(split, hasContext), "cache_transceiver_config.max_tokens_in_buffer", whole(requestTokens)},
+	{both(split, hasContext), "cache_transceiver_config.max_tokens_in_buffer", integer(requestTokens)},
 }
 
 // trtllmLauncher starts a process per processor on several nodes.

@@ -43,9 +43,9 @@ func (e *Engine) Nearest(version string) (out string) {
 	if _, known := e.Versions[version]; known {
 		return version
 	}
-	asked := numbers(version)
+	wanted := numbers(version)
 	for known := range e.Versions {
-		if n := numbers(known); slices.Compare(asked[:min(len(asked), len(n))], n) <= 0 && (out == "" || before(n, numbers(out))) {
+		if n := numbers(known); slices.Compare(wanted[:min(len(wanted), len(n))], n) <= 0 && (out == "" || before(n, numbers(out))) {
 			out = known
 		}
 	}
@@ -78,9 +78,9 @@ func numbers(version string) (out []int) {
 
 // StandIn says that facts of another version stand in for the one that a name asks for; empty: no.
 func StandIn(name string) string {
-	of, version, told := strings.Cut(name, "@")
+	of, version, named := strings.Cut(name, "@")
 	e, err := Find(of)
-	if !told || err != nil || e.Versions[version].Source != "" {
+	if !named || err != nil || e.Versions[version].Source != "" {
 		return ""
 	}
 	stands := "now"

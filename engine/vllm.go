@@ -28,20 +28,20 @@ func vllmTokens(u unit) int {
 // vLLM's tp is that of attention, its dp the attention replicas; experts take all of them.
 var vllmArgs = []arg{
 	{always, "", modelName},
-	{always, "--tensor-parallel-size", whole(func(u unit) int {
+	{always, "--tensor-parallel-size", integer(func(u unit) int {
 		if decodes(u) {
 			return u.tp * u.cp // context-parallel ranks are tensor-parallel ones
 		}
 		return u.tp
 	})},
-	{piped, "--pipeline-parallel-size", whole(func(u unit) int { return u.pp })},
-	{both(contextual, decodes), "--decode-context-parallel-size", whole(func(u unit) int { return u.cp })},
-	{both(contextual, prefills), "--prefill-context-parallel-size", whole(func(u unit) int { return u.cp })},
-	{replicated, "--data-parallel-size", whole(func(u unit) int { return u.dp })},
-	{byReplica, "--data-parallel-size-local", whole(localReplicas)},
+	{piped, "--pipeline-parallel-size", integer(func(u unit) int { return u.pp })},
+	{both(contextual, decodes), "--decode-context-parallel-size", integer(func(u unit) int { return u.cp })},
+	{both(contextual, prefills), "--prefill-context-parallel-size", integer(func(u unit) int { return u.cp })},
+	{replicated, "--data-parallel-size", integer(func(u unit) int { return u.dp })},
+	{byReplica, "--data-parallel-size-local", integer(localReplicas)},
 	{byReplica, "--data-parallel-address", text(`"$HEAD_IP"`)},
 	{byReplica, "--data-parallel-rpc-port", text("13345")},
-	{byRank, "--nnodes", whole(func(u unit) int { return u.nodes })},
+	{byRank, "--nnodes", integer(func(u unit) int { return u.nodes })},
 	{byRank, "--node-rank", text(nodeRank)},
 	{byRank, "--master-addr", text(`"$HEAD_IP"`)},
 	{spread, "--enable-expert-parallel", nil},
@@ -54,11 +54,11 @@ var vllmArgs = []arg{
 		return shell.Quote(fmt.Sprintf(`{"num_redundant_experts":%d}`, u.Plan.Redundant))
 	}},
 	{sequential, "--compilation-config", text(`'{"pass_config":{"enable_sp":true}}'`)},
-	{hasLimit, "--max-model-len", whole(context)},
+	{hasLimit, "--max-model-len", integer(context)},
 	// A limit of each attention replica.
-	{batched, "--max-num-seqs", whole(vllmSequences)},
-	{limitsGraphs, "--max-cudagraph-capture-size", whole(captured)},
-	{func(u unit) bool { return computes(u) || vllmTokens(u) > 2048 }, "--max-num-batched-tokens", whole(vllmTokens)},
+	{batched, "--max-num-seqs", integer(vllmSequences)},
+	{limitsGraphs, "--max-cudagraph-capture-size", integer(captured)},
+	{func(u unit) bool { return computes(u) || vllmTokens(u) > 2048 }, "--max-num-batched-tokens", integer(vllmTokens)},
 	{chooses, "--attention-backend", func(u unit) string { return u.attention }},
 	{hasFraction, "--gpu-memory-utilization", fraction},
 	{quantized, "--quantization", func(u unit) string { return u.quantization }},

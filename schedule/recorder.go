@@ -180,10 +180,10 @@ func (r *Recorder) pass(part Part, p *Pass, from, to int, layers float64) {
 		exposed, hidden := r.rules.Exposed(o, p.Busy[i]), 0.0
 		switch {
 		case p.Overlap == plan.SingleBatch && o.Exchanges():
-			whole := exposed
+			all := exposed
 			share, _ := p.uncovered()
 			exposed *= share
-			hidden = whole - exposed
+			hidden = all - exposed
 		case o.Class == op.Comm:
 			hidden = r.rules.overlap * p.Busy[i].Time
 		}

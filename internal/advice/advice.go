@@ -147,7 +147,7 @@ type adviser struct {
 	paid    paid     // what the processors of a fleet cost
 	worth   float64  // weight of a request per second relative to other kinds of processors
 	dropped []string // engines left out, and why
-	told    *telling // of what is simulated; nil: nobody asks
+	feed    *feed    // of what is simulated; nil: nobody asks
 }
 
 // Give ranks the deployments that a question asks for.

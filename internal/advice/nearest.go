@@ -137,11 +137,11 @@ func (c *change) try(ctx context.Context, l *question.Loaded, value string) *Nea
 	if len(ranked) == 0 || ctx.Err() != nil {
 		return nil
 	}
-	asked, _, err := Ask(question.NewQuery(l.In, question.Plan, words))
+	plans, _, err := Ask(question.NewQuery(l.In, question.Plan, words))
 	if err != nil {
 		return nil
 	}
-	if gives := whatHolds(ctx, ranked, asked.Options.Demand); gives != "" {
+	if gives := whatHolds(ctx, ranked, plans.Options.Demand); gives != "" {
 		return &Near{Let{c.setting, value}, gives}
 	}
 	return nil

@@ -128,8 +128,8 @@ func (a *adviser) simulateAll(all []*weighed) error {
 			if err := w.simulate(a.ctx, loops); err != nil {
 				return err
 			}
-			if a.told != nil && w.simulated {
-				a.told.add(*w)
+			if a.feed != nil && w.simulated {
+				a.feed.add(*w)
 			}
 		}
 		return nil

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// telling hands over what is simulated of a search while the rest still is.
-type telling struct {
+// feed hands over what is simulated of a search while the rest still is.
+type feed struct {
 	give func(seen []weighed)
 
 	mu   sync.Mutex
@@ -26,7 +26,7 @@ func (a *adviser) begin(f *found, gpus int) {
 	if a.o.Sofar == nil {
 		return
 	}
-	a.told = &telling{give: func(seen []weighed) {
+	a.feed = &feed{give: func(seen []weighed) {
 		sofar := Advice{Dots: f.dots, Partial: true}
 		if a.list(&sofar, rank(slices.Clone(seen), a.o.Top), pareto(seen), gpus) == nil { // an error comes again with the answer
 			a.o.Sofar(&sofar)
@@ -36,7 +36,7 @@ func (a *adviser) begin(f *found, gpus int) {
 }
 
 // add gives what is there when it is time.
-func (t *telling) add(w weighed) {
+func (t *feed) add(w weighed) {
 	t.mu.Lock()
 	t.seen = append(t.seen, w)
 	due := !t.busy && !time.Now().Before(t.next)

@@ -54,7 +54,7 @@ func TestSofar(t *testing.T) {
 // TestTelling: the first is told at once, others when there was a pause, and none twice at a time.
 func TestTelling(t *testing.T) {
 	var sizes []int
-	told := telling{}
+	told := feed{}
 	told.give = func(seen []weighed) {
 		sizes = append(sizes, len(seen))
 		told.mu.Lock()

@@ -63,7 +63,7 @@ func (r Reader) Parse(text string) (*Axis, error) {
 	case !(a.Low < a.High) || math.IsInf(a.Low, 0) || math.IsInf(a.High, 0):
 		return nil, fmt.Errorf("%q: a range goes from a lower end to a higher one", text)
 	case len(parts) == 2:
-		return a.wholes(text)
+		return a.integers(text)
 	}
 	return a, a.step(text, strings.TrimSpace(parts[2]))
 }
@@ -107,8 +107,8 @@ func (r Reader) list(text string) (*Axis, error) {
 	return a, errors.Join(errs...)
 }
 
-// wholes is the range of all whole numbers between its ends.
-func (a *Axis) wholes(text string) (*Axis, error) {
+// integers is the range of all whole numbers between its ends.
+func (a *Axis) integers(text string) (*Axis, error) {
 	if a.Low != math.Trunc(a.Low) || a.High != math.Trunc(a.High) || a.Relative {
 		return nil, fmt.Errorf("%q stands for whole numbers; between other ends say how many values: %s:5, %s:log5 or %s:x2", text, text, text, text)
 	}

@@ -85,8 +85,8 @@ func (f *form) validate(data []sample) (solution, Validation) {
 		return out
 	}
 	v.Reach = f.reach(data)
-	whole := f.fit(data)
-	v.Fitted = newError(errorsOf(&whole, data))
+	fitted := f.fit(data)
+	v.Fitted = newError(errorsOf(&fitted, data))
 	var before, held []float64
 	for i := range data {
 		d := &data[i]
@@ -118,7 +118,7 @@ func (f *form) validate(data []sample) (solution, Validation) {
 		s := f.fit(sorted[:cut])
 		v.Largest = newError(errorsOf(&s, sorted[cut:]))
 	}
-	return whole, v
+	return fitted, v
 }
 
 // reach is the share of the peaks that the largest tenth of the rows reaches, in the median.

@@ -67,8 +67,8 @@ those of the closed form. --exact fits as far as the runs say. Times are in ms.`
 }
 
 // fitServing reads the runs to fit, and others to predict with the fit.
-func fitServing(ctx context.Context, name string, q question.Question, asked error) (*validate.Fitted, []validate.FitRow, error) {
-	errs := []error{asked}
+func fitServing(ctx context.Context, name string, q question.Question, wrong error) (*validate.Fitted, []validate.FitRow, error) {
+	errs := []error{wrong}
 	open := func(name string) io.ReadCloser {
 		f, err := runs.Open(files.Machine, name)
 		if err != nil {

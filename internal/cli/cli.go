@@ -150,7 +150,7 @@ func finish(ctx context.Context, s Streams, cmd *cobra.Command, err error) int {
 func Commands() *cobra.Command { return newRoot(Streams{Out: io.Discard, Err: io.Discard}) }
 
 func newRoot(s Streams) *cobra.Command {
-	asked := false // for the version
+	wantsVersion := false // for the version
 	root := &cobra.Command{
 		Use:   "throughline",
 		Short: "Predict how a large language model runs on hardware, and find its best deployment",
@@ -173,7 +173,7 @@ hardware, finds the best deployment, and explains it.
 		SilenceUsage:  true,
 		Args:          knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if asked {
+			if wantsVersion {
 				return write(s.Out, versionLine())
 			}
 			return cmd.Help()
@@ -196,7 +196,7 @@ hardware, finds the best deployment, and explains it.
 		newSweep(s),
 		newComm(s), newCalibrate(s), newValidate(s), newInit(s), newCheck(s), newModels(s), newSystems(s), newSchema(s), newVersion(s))
 	addCompletion(root)
-	root.Flags().BoolVarP(&asked, "version", "v", false, "version for throughline")
+	root.Flags().BoolVarP(&wantsVersion, "version", "v", false, "version for throughline")
 	fitHelp(root, s.Width)
 	return root
 }

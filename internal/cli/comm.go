@@ -53,19 +53,19 @@ the system nor the size was measured.`,
 }
 
 func comm(cmd *cobra.Command, s Streams, o *commOptions) error {
-	asked, err := scan.FromWords(files.Machine, question.Comm, o.flags.words())
+	several, err := scan.FromWords(files.Machine, question.Comm, o.flags.words())
 	if err := document.Join(emptyOutputs(cmd.Flags()), err, o.out.check(), checkTableForm(&o.out)); err != nil {
 		return question.Once(err)
 	}
-	if asked == nil {
-		asked = &scan.Scan{Of: question.Comm, Words: o.flags.words(), Design: axis.Grid, In: files.Machine}
+	if several == nil {
+		several = &scan.Scan{Of: question.Comm, Words: o.flags.words(), Design: axis.Grid, In: files.Machine}
 	}
-	rows, remarks, err := exchange.Answer(asked)
+	rows, remarks, err := exchange.Answer(several)
 	showRemarks(s, remarks)
 	if err != nil {
 		return err
 	}
-	t, shown := exchange.Table(asked, rows)
+	t, shown := exchange.Table(several, rows)
 	if o.out.name != "" {
 		return writeFiles(cmd.Context(), s, report.File{Name: o.out.name, Write: func(w io.Writer) error { return t.Write(w, table.FormOf(o.out.name)) }})
 	}

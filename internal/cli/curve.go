@@ -41,8 +41,8 @@ func (c *curve) several(cmd *cobra.Command, s Streams) (bool, error) {
 	if err := sweep.Around(cmd.Context(), files.Machine, c.flags.of, words); err != nil {
 		return true, answerError(s, err)
 	}
-	asked, err := scan.FromWords(files.Machine, c.flags.of, words)
-	if asked == nil && err == nil {
+	several, err := scan.FromWords(files.Machine, c.flags.of, words)
+	if several == nil && err == nil {
 		return false, nil
 	}
 	var errs []error
@@ -55,7 +55,7 @@ func (c *curve) several(cmd *cobra.Command, s Streams) (bool, error) {
 	if err := document.Join(append(errs, emptyOutputs(cmd.Flags()), err, wrong, checkTableForm(c.out))...); err != nil {
 		return true, question.Once(err)
 	}
-	return true, c.answer(cmd.Context(), s, asked, sheet)
+	return true, c.answer(cmd.Context(), s, several, sheet)
 }
 
 func checkTableForm(out *output) error {
@@ -65,12 +65,12 @@ func checkTableForm(out *output) error {
 	return ofFlag("out", fmt.Errorf("%s must end in %s", out.name, strings.Join(tableForms, ", ")))
 }
 
-func (c *curve) answer(ctx context.Context, s Streams, asked *scan.Scan, sheet *sheet) error {
-	if n := asked.Len(); n > report.MostPoints {
+func (c *curve) answer(ctx context.Context, s Streams, several *scan.Scan, sheet *sheet) error {
+	if n := several.Len(); n > report.MostPoints {
 		return fmt.Errorf("%d points are more than the %d that fit into memory; throughline sweep run keeps them in files", n, report.MostPoints)
 	}
-	bar := newProgress(s.watched, asked.Len())
-	r, err := report.Scanned(ctx, asked, c.json, func(*report.Scan) { bar.tick() })
+	bar := newProgress(s.watched, several.Len())
+	r, err := report.Scanned(ctx, several, c.json, func(*report.Scan) { bar.tick() })
 	bar.finish()
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ type runOptions struct {
 	xlsx       output
 	explain    bool
 	resume     bool
-	asked      *scan.Request
+	request    *scan.Request
 	view       viewOptions
 	charts     charts
 	x, y, by   string   // fields of charts
@@ -214,7 +214,7 @@ func (o *runOptions) prepare(s Streams, q *question.Question) (*report.Runs, []*
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	o.axes, o.asked = jobs[0].Axes(), scan.RequestOfRun(q)
+	o.axes, o.request = jobs[0].Axes(), scan.RequestOfRun(q)
 	table.Differ(o.axes)
 	errs := []error{o.prepareCharts(q, jobs)}
 	for _, job := range jobs {

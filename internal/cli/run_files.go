@@ -98,7 +98,7 @@ func (o *runOptions) section(ctx context.Context, s Streams, job *jobfile.Job, o
 			return failed(errors.Join(o.writeOps(ctx, job, r), emit(r), show(r)))
 		}
 		if o.resume {
-			done, sweeping = sweep.Resume(ctx, job, options, o.asked, o.partFolder(job), each)
+			done, sweeping = sweep.Resume(ctx, job, options, o.request, o.partFolder(job), each)
 			sweeping = asSystemError(sweeping)
 		} else {
 			sweeping = sweep.Run(ctx, job, options, each)

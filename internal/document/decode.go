@@ -144,7 +144,7 @@ func (v Value) decodeInt(dst reflect.Value, r rules) bool {
 	if v.Kind() != Number {
 		return v.wrongType(dst.Type(), r)
 	}
-	n, whole, fits := wholeNumber(string(v.node.literal))
+	n, whole, fits := parseInteger(string(v.node.literal))
 	switch {
 	case !whole:
 		v.Problemf("must be a whole number, not %s", v.raw())

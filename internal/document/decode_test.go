@@ -313,9 +313,9 @@ func TestWholeNumber(t *testing.T) {
 		{"9223372036854775807", math.MaxInt64, true, true},
 		{"-9223372036854775808.0", math.MinInt64, true, true},
 	} {
-		n, whole, fits := wholeNumber(test.literal)
+		n, whole, fits := parseInteger(test.literal)
 		if whole != test.whole || fits != test.fits || fits && n != test.n {
-			t.Errorf("wholeNumber(%s) = %d, %t, %t, want %d, %t, %t", test.literal, n, whole, fits, test.n, test.whole, test.fits)
+			t.Errorf("parseInteger(%s) = %d, %t, %t, want %d, %t, %t", test.literal, n, whole, fits, test.n, test.whole, test.fits)
 		}
 	}
 }

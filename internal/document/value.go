@@ -116,7 +116,7 @@ func (v Value) Int() (int, bool) {
 	if v.Kind() != Number {
 		return 0, false
 	}
-	n, whole, fits := wholeNumber(string(v.node.literal))
+	n, whole, fits := parseInteger(string(v.node.literal))
 	if n < math.MinInt || n > math.MaxInt {
 		fits = false
 	}
@@ -160,9 +160,9 @@ func (v Value) Problemf(format string, args ...any) {
 	v.file.addProblem(v.node.offset, v.Path(), fmt.Sprintf(format, args...))
 }
 
-// wholeNumber evaluates a JSON number exactly. It is whole if it has no
+// parseInteger evaluates a JSON number exactly. It is whole if it has no
 // fraction, however it is written, and fits if that is in the range of int64.
-func wholeNumber(literal string) (n int64, whole, fits bool) {
+func parseInteger(literal string) (n int64, whole, fits bool) {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(literal), "e")
 	mantissa, negative := strings.CutPrefix(mantissa, "-")
 	integer, fraction, _ := strings.Cut(mantissa, ".")

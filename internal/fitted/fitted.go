@@ -90,12 +90,12 @@ func Distance(a, b [2]int) float64 {
 
 // Fit returns the correction of requests with these lengths.
 func (f *File) Fit(input, output int) deploy.Fit {
-	whole := deploy.Fit{Engine: f.Engine, Plans: f.Plan, Source: f.Words(), Decode: f.Decode, Prefill: f.Prefill, First: f.First / 1e3, Wave: f.Wave / 1e3}
+	fit := deploy.Fit{Engine: f.Engine, Plans: f.Plan, Source: f.Words(), Decode: f.Decode, Prefill: f.Prefill, First: f.First / 1e3, Wave: f.Wave / 1e3}
 	distance := math.Inf(1)
 	for _, n := range f.Lengths {
 		distance = min(distance, Distance(n, [2]int{input, output}))
 	}
-	return whole.Faded(Left(distance, Elsewhere))
+	return fit.Faded(Left(distance, Elsewhere))
 }
 
 // Words describes what was measured.

@@ -23,7 +23,7 @@ func (r Row) laidOut() Row {
 	cells := map[string]string{}
 	for _, pool := range poolPrefixes {
 		text := r.Cell(pool + "layout")
-		if tp := r.Cell(pool + "tp"); wholeNumber(tp) == tp {
+		if tp := r.Cell(pool + "tp"); withoutDecimals(tp) == tp {
 			if _, err := strconv.Atoi(tp); err != nil {
 				text = cmp.Or(tp, text)
 			}

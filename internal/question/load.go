@@ -381,11 +381,11 @@ func Once(err error) error {
 		return err
 	}
 	seen := map[document.Problem]bool{}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	var out document.Error
 	for _, p := range all.Problems {
-		if !seen[p] && !(told[p.Path] && strings.HasPrefix(p.Message, missing)) {
-			seen[p], told[p.Path] = true, p.Path != ""
+		if !seen[p] && !(reported[p.Path] && strings.HasPrefix(p.Message, missing)) {
+			seen[p], reported[p.Path] = true, p.Path != ""
 			out.Problems = append(out.Problems, p)
 		}
 	}

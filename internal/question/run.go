@@ -117,7 +117,7 @@ func OfRun(base Question, cell func(column string) string) (Question, error) {
 			continue
 		}
 		if s.Kind() == Count {
-			if text = r.divided(column, wholeNumber(text)); text == "0" && s.Low > 0 {
+			if text = r.divided(column, withoutDecimals(text)); text == "0" && s.Low > 0 {
 				continue // as tables write of what there is not
 			}
 		}
@@ -221,8 +221,8 @@ func (r *runReader) first(columns ...string) (column, text string) {
 	return columns[0], ""
 }
 
-// wholeNumber is a number as it is written without decimals: some tables have them.
-func wholeNumber(text string) string {
+// withoutDecimals is a number as it is written without decimals: some tables have them.
+func withoutDecimals(text string) string {
 	if v, err := strconv.ParseFloat(text, 64); err == nil && v == math.Trunc(v) && math.Abs(v) < 1e15 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
@@ -240,7 +240,7 @@ func (r *runReader) divided(column, text string) string {
 	parts := 1
 	for _, columns := range [][]string{{"dp", "attention_dp_size", "decode_dp", "decode_attention_dp_size"}, {"pp", "pp_size", "decode_pp", "decode_pp_size"}} {
 		_, size := r.first(columns...)
-		if ranks, err := strconv.Atoi(wholeNumber(size)); err == nil {
+		if ranks, err := strconv.Atoi(withoutDecimals(size)); err == nil {
 			parts *= max(1, ranks)
 		}
 	}
@@ -253,7 +253,7 @@ func (r *runReader) count(columns ...string) int {
 	if text == "" {
 		return 0
 	}
-	n, err := strconv.Atoi(wholeNumber(text))
+	n, err := strconv.Atoi(withoutDecimals(text))
 	if err != nil || n < 0 || n > mostTokens {
 		r.note(fmt.Errorf("%s: %q is not a whole number", column, text))
 	}

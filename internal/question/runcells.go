@@ -185,7 +185,7 @@ func (reader *RowReader) fill(r Row, measured bool, out map[string]string) error
 			}
 		}
 	}
-	if prompts := wholeMean(r.prompts()); perClient.FindString(prompts) == "" {
+	if prompts := nearestCount(r.prompts()); perClient.FindString(prompts) == "" {
 		out["num_prompts"] = prompts
 	}
 	l := reader.load(rowFiles{out["model"], out["system"], Formats{Weights: out["weights"], Cache: out["cache"]}})
@@ -194,7 +194,7 @@ func (reader *RowReader) fill(r Row, measured bool, out map[string]string) error
 	}
 	p, drawn := r.protocol(n, clients)
 	if p != nil && !p.Recipes {
-		out["unstated"] = "true" // its words say what was sent, not what its server was told
+		out["unstated"] = "true" // its words say what was sent, not what its server was stated
 	}
 	if p == nil {
 		p = &protocol.Stated
@@ -203,24 +203,24 @@ func (reader *RowReader) fill(r Row, measured bool, out map[string]string) error
 		}
 	}
 	facts := r.facts(l, n, clients)
-	told := p.Cells(facts)
-	if e := told["engine"]; facts["engine"] == "" && e != "" {
+	stated := p.Cells(facts)
+	if e := stated["engine"]; facts["engine"] == "" && e != "" {
 		facts["engine"] = e
-		told = p.Cells(facts)
+		stated = p.Cells(facts)
 	}
-	out["isl"], out["osl"], out["lengths"] = strconv.Itoa(drawn.Input), strconv.Itoa(drawn.Output), cmp.Or(told["lengths"], p.Spread)
+	out["isl"], out["osl"], out["lengths"] = strconv.Itoa(drawn.Input), strconv.Itoa(drawn.Output), cmp.Or(stated["lengths"], p.Spread)
 	if p.Requests > 0 || r.Cell("lengths") == "" {
 		out["requests_per_client"] = digits(p.Requests)
 	}
 	if again := p.Repeated(p.Requests*float64(clients), float64(clients)); again > 0 {
 		out["repeated"] = digits(again)
 	}
-	errs = append(errs, r.draft(out, facts["engine"], p, told, l))
-	delete(told, "drafts")
-	delete(told, "acceptance")
-	r.version(out, facts, told)
-	correct(told, out)
-	add(told, out)
+	errs = append(errs, r.draft(out, facts["engine"], p, stated, l))
+	delete(stated, "drafts")
+	delete(stated, "acceptance")
+	r.version(out, facts, stated)
+	correct(stated, out)
+	add(stated, out)
 	if r.burst() && out["concurrency"] == "" {
 		out["concurrency"], out["full"] = full(out), "true"
 	}
@@ -228,10 +228,10 @@ func (reader *RowReader) fill(r Row, measured bool, out map[string]string) error
 }
 
 // correct replaces the attention ranks of a row where the recipe of its run has others.
-func correct(told, out map[string]string) {
+func correct(stated, out map[string]string) {
 	var changed []string
 	for _, column := range []string{"prefill_tp", "prefill_dp", "decode_tp", "decode_dp"} {
-		if text := told[column]; text != "" && text != out[column] {
+		if text := stated[column]; text != "" && text != out[column] {
 			out[column] = text
 			changed = append(changed, column+" "+text)
 		}
@@ -242,12 +242,12 @@ func correct(told, out map[string]string) {
 }
 
 // add adds what servers were told to a row where it does not say it.
-func add(told, out map[string]string) {
+func add(stated, out map[string]string) {
 	said := map[string]bool{}
 	for column, text := range out {
 		said[settingOf[column]] = said[settingOf[column]] || text != ""
 	}
-	for column, text := range told {
+	for column, text := range stated {
 		if name := settingOf[column]; name != "" && !said[name] {
 			out[column] = text
 		}
@@ -255,8 +255,8 @@ func add(told, out map[string]string) {
 }
 
 // draft adds the drafts of a step, and how many of them are accepted.
-func (r Row) draft(out map[string]string, engine string, p *protocol.Protocol, told map[string]string, l *Loaded) error {
-	drafts, err := r.drafts(engine, told["drafts"])
+func (r Row) draft(out map[string]string, engine string, p *protocol.Protocol, stated map[string]string, l *Loaded) error {
+	drafts, err := r.drafts(engine, stated["drafts"])
 	if err != nil {
 		return err
 	}
@@ -266,11 +266,11 @@ func (r Row) draft(out map[string]string, engine string, p *protocol.Protocol, t
 	if drafts == 0 {
 		return nil
 	}
-	known := p.Accepted(told)
+	known := p.Accepted(stated)
 	if known == nil {
 		known = workload.Acceptance(l.Shape.DraftLengths)
 	}
-	known, err = r.acceptance(known, drafts, told["accept_length"])
+	known, err = r.acceptance(known, drafts, stated["accept_length"])
 	var words []string
 	for _, share := range known {
 		words = append(words, digits(share))
@@ -280,14 +280,14 @@ func (r Row) draft(out map[string]string, engine string, p *protocol.Protocol, t
 }
 
 // version adds the known earlier version of an engine that holds for the one that ran.
-func (r Row) version(out, facts, told map[string]string) {
-	out["engine"] = cmp.Or(out["engine"], told["engine"])
+func (r Row) version(out, facts, stated map[string]string) {
+	out["engine"] = cmp.Or(out["engine"], stated["engine"])
 	e, err := engine.Find(out["engine"])
 	if err != nil || strings.Contains(out["engine"], "@") {
 		return // what is wrong is said where the row is predicted
 	}
 	_, ran := r.engine()
-	v := cmp.Or(told["version"], protocol.Document(facts)["version"])
+	v := cmp.Or(stated["version"], protocol.Document(facts)["version"])
 	if v == "" && ran != "" {
 		v = e.Nearest(ran)
 	}

@@ -42,7 +42,7 @@ var derived = map[string]func(Row) string{
 	"cache":           Row.cacheFormat,
 	"request_rate":    Row.rate,
 	"instances":       func(r Row) string { return cmp.Or(r.Cell("instances"), "1") },
-	"isl":             func(r Row) string { return wholeMean(names.Number(r.length("isl"))) },
+	"isl":             func(r Row) string { return nearestCount(names.Number(r.length("isl"))) },
 	"osl":             Row.output,
 	"concurrency":     Row.clients,
 	"gpus":            Row.gpus,
@@ -58,12 +58,12 @@ func (r Row) clients() string {
 		if strings.Contains(text, "/") {
 			return text // of each GPU or server
 		}
-		return wholeMean(names.Number(text))
+		return nearestCount(names.Number(text))
 	}
 	if prompts := r.prompts(); prompts != "" && r.burst() {
-		return wholeMean(prompts)
+		return nearestCount(prompts)
 	}
-	return wholeMean(r.Cell("achieved_concurrency"))
+	return nearestCount(r.Cell("achieved_concurrency"))
 }
 
 // burst reports whether all requests of a row come together and nothing caps those under way.
@@ -139,8 +139,8 @@ func (r Row) notes() (out []string) {
 	return out
 }
 
-// wholeMean is a mean as the nearest whole number, at least 1; what is no number stays as it is.
-func wholeMean(text string) string {
+// nearestCount is a mean as the nearest whole number, at least 1; what is no number stays as it is.
+func nearestCount(text string) string {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v > 0 && v < 1e9) {
 		return text
@@ -157,7 +157,7 @@ func (r Row) output() string {
 	if _, err := strconv.ParseFloat(text, 64); err != nil {
 		text = cmp.Or(r.outputs(), text)
 	}
-	return wholeMean(text)
+	return nearestCount(text)
 }
 
 // outputs is the mean output tokens of a request: token rate over request rate; empty: not given.
@@ -281,15 +281,15 @@ const usualDrafts = 3
 
 // drafts is the tokens drafted per step, from the row or from what its server was told. SGLang
 // counts the token before them as a draft token too, but where there is one it is drafted.
-func (r Row) drafts(engine, told string) (int, error) {
+func (r Row) drafts(engine, stated string) (int, error) {
 	if text := r.Cell("drafts"); text != "" {
-		return wholeCell("drafts", text)
+		return parseCount("drafts", text)
 	}
 	if drafting, _ := r.Drafts(); !drafting {
 		return 0, nil
 	}
 	if text := r.Cell("spec_tokens"); text != "" {
-		n, err := wholeCell("spec_tokens", text)
+		n, err := parseCount("spec_tokens", text)
 		if engine == "sglang" && n > 1 {
 			n--
 		}
@@ -298,13 +298,13 @@ func (r Row) drafts(engine, told string) (int, error) {
 		}
 		return n, err
 	}
-	if n, err := strconv.Atoi(told); err == nil {
+	if n, err := strconv.Atoi(stated); err == nil {
 		return n, nil
 	}
 	return usualDrafts, nil
 }
 
-func wholeCell(column, text string) (int, error) {
+func parseCount(column, text string) (int, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || v != float64(int(v)) || v < 0 || v > 1e9 {
 		return 0, fmt.Errorf("%s: %q is not a whole number", column, text)
@@ -341,11 +341,11 @@ func (r Row) facts(l *Loaded, n workload.Lengths, clients int) map[string]string
 
 // acceptance is the share of drafts accepted at each position. A given accept length yields equal
 // shares; otherwise the known shares apply, with the last one repeated.
-func (r Row) acceptance(known []float64, drafts int, told string) ([]float64, error) {
-	if told = cmp.Or(r.Cell("accept_length"), told); told != "" && drafts > 0 {
-		length, err := strconv.ParseFloat(told, 64)
+func (r Row) acceptance(known []float64, drafts int, stated string) ([]float64, error) {
+	if stated = cmp.Or(r.Cell("accept_length"), stated); stated != "" && drafts > 0 {
+		length, err := strconv.ParseFloat(stated, 64)
 		if err != nil || !(length >= 1 && length <= float64(drafts+1)) {
-			return nil, fmt.Errorf("accept length %s: a step with %d drafts has 1 to %d tokens", told, drafts, drafts+1)
+			return nil, fmt.Errorf("accept length %s: a step with %d drafts has 1 to %d tokens", stated, drafts, drafts+1)
 		}
 		return estimate.EqualShares(length, drafts), nil
 	}
@@ -394,8 +394,8 @@ func (r Row) protocol(n workload.Lengths, clients int) (*protocol.Protocol, work
 			p.Spread = "fixed" // whatever the words are
 		}
 		if means != nil {
-			n.Input, _ = strconv.Atoi(wholeMean(means[0]))
-			n.Output, _ = strconv.Atoi(wholeMean(means[1]))
+			n.Input, _ = strconv.Atoi(nearestCount(means[0]))
+			n.Output, _ = strconv.Atoi(nearestCount(means[1]))
 			if spread == "uniform:0" {
 				n.Input, n.Output = 2*n.Input, 2*n.Output
 			}

@@ -186,8 +186,8 @@ func (r *Scan) Breaks() bool {
 	}
 	k, limited := sweep.Find(r.Of.Of, "holds"), false
 	for i := range r.rows {
-		held, asked := r.rows[i].figure(k).(bool)
-		if limited = limited || asked; held {
+		held, judged := r.rows[i].figure(k).(bool)
+		if limited = limited || judged; held {
 			return false
 		}
 	}

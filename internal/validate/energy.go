@@ -146,7 +146,7 @@ const sortedLogit = 0.4e-9
 // energyCells are a row in the columns of serving runs. Batches are kept full, so that as many
 // clients as a batch holds wait for their answers.
 func energyCells(get func(string) string, task energyTask) func(string) string {
-	whole := func(text string) string {
+	rounded := func(text string) string {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			return text
@@ -154,7 +154,7 @@ func energyCells(get func(string) string, task energyTask) func(string) string {
 		return strconv.Itoa(int(max(1, math.Round(v))))
 	}
 	cells := map[string]string{
-		"isl": cmp.Or(get("isl"), strconv.Itoa(task.prompt)), "osl": whole(get("osl_mean")), "concurrency": whole(cmp.Or(get("avg_batch"), get("max_batch"))),
+		"isl": cmp.Or(get("isl"), strconv.Itoa(task.prompt)), "osl": rounded(get("osl_mean")), "concurrency": rounded(cmp.Or(get("avg_batch"), get("max_batch"))),
 		"precision": cmp.Or(get("precision"), "bf16"), "tpot_ms": "", "memory_share": task.memory,
 	}
 	if isMetered(get) { // benchmark_one_datapoint.py of leaderboard-v2, whose models take 4096 tokens

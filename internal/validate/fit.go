@@ -111,7 +111,7 @@ type Fitter struct {
 	Widths Widths
 	exact  bool   // corrections go as far as runs say
 	most   Widths // corrections of the runs that are fitted to
-	whole  bool   // all figures of a run are targets
+	all    bool   // all figures of a run are targets
 }
 
 // Predicted are the targets of a run under a fit.
@@ -398,7 +398,7 @@ func FitServing(ctx context.Context, name string, src io.Reader, q question.Ques
 
 // Against predicts other runs of the deployment with the fit: all figures that a table has of them.
 func (got *Fitted) Against(ctx context.Context, name string, src io.Reader, q question.Question) ([]FitRow, error) {
-	f := Fitter{servingPredictor: newServingPredictor(ctx, q, Trial{}), whole: true}
+	f := Fitter{servingPredictor: newServingPredictor(ctx, q, Trial{}), all: true}
 	points, err := f.points(name, src)
 	if err != nil {
 		return nil, err
@@ -525,7 +525,7 @@ func (f *Fitter) point(cell func(string) string) (*FitPoint, error) {
 		p.label = fmt.Sprintf("%d + %d tokens, %g requests/s", made.q.Input, made.q.Output, rate)
 	}
 	wanted := fitFigures
-	if f.whole {
+	if f.all {
 		wanted = nil
 		for i := range f.figures {
 			wanted = append(wanted, []string{f.figures[i].name})

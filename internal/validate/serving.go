@@ -105,8 +105,8 @@ func (p *servingPredictor) checkHeader(header []string) error {
 
 // SameModel refuses a run of a model other than the one asked for. Built-in models are recognized
 // whatever organisation, training or format the name carries; unknown names are accepted.
-func SameModel(asked, served string) error {
-	is, known := model.Catalogue.Name(asked)
+func SameModel(wanted, served string) error {
+	is, known := model.Catalogue.Name(wanted)
 	was, named := model.Catalogue.Name(served)
 	if !known || !named || is == was {
 		return nil
@@ -130,7 +130,7 @@ func checkServing(q *question.Question) error {
 // servingPredictor keeps what rows share.
 type servingPredictor struct {
 	ctx       context.Context
-	asked     question.Question
+	given     question.Question
 	base      question.Question // of all rows: what they do not say themselves
 	said      map[string]string // the same by column
 	rows      *question.RowReader
@@ -141,7 +141,7 @@ type servingPredictor struct {
 
 // newServingPredictor is one that has read nothing yet.
 func newServingPredictor(ctx context.Context, q question.Question, t Trial) *servingPredictor {
-	p := &servingPredictor{ctx: ctx, asked: q, base: q, depth: t.Simulated, said: map[string]string{}, estimator: point.NewEstimator()}
+	p := &servingPredictor{ctx: ctx, given: q, base: q, depth: t.Simulated, said: map[string]string{}, estimator: point.NewEstimator()}
 	p.estimator.Tune, p.estimator.Rough = t.Tune, true
 	p.base.System, p.base.TP = "", 0
 	for _, word := range question.Words(q.MeasuredOn) { // what is wrong with it has been told
@@ -283,7 +283,7 @@ func (p *servingPredictor) read(cell func(string) string) (*servingRun, error) {
 	if why := row.Cell("unpredictable"); why != "" {
 		errs = append(errs, errors.New(why))
 	}
-	q.System, q.Distribution = cmp.Or(p.asked.System, q.System), cmp.Or(p.asked.Distribution, q.Distribution)
+	q.System, q.Distribution = cmp.Or(p.given.System, q.System), cmp.Or(p.given.Distribution, q.Distribution)
 	if q.Started = p.measured(cell); q.Started && q.PerClient == 0 && row.Cell("requests_per_client") == "" {
 		q.PerClient = usualRequests
 	}
