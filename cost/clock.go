@@ -124,7 +124,7 @@ const attentionTile = 64
 // TileFilled is how full the tiles of a decode attention are, by queries of a key.
 func TileFilled(queries float64) float64 { return min(1, queries/attentionTile) }
 
-// Work is what one execution of an operator does that computes for so many seconds.
+// Work is what one execution of a computing operator does in a time.
 func (p *Pricer) Work(o *op.Op, seconds, static float64) Work {
 	w := Work{Times: 1, Seconds: seconds, Static: static, Flops: o.Flops, Bytes: p.passed(o), Pace: p.system.Memory.GBps * p.assume.BytesPerGB}
 	w.Type, w.Rate = p.PeakOf(o)

@@ -86,7 +86,7 @@ func follows(p *hardware.Power, compute, memory float64) float64 {
 	return clocked / (clocked + memory*memory)
 }
 
-// Add adds so many times another effort.
+// Add adds a multiple of another effort.
 func (e *Effort) Add(times float64, other *Effort) {
 	e.Static += times * other.Static
 	e.Steady += times * other.Steady
@@ -126,10 +126,9 @@ func (e *Effort) Under(p *hardware.Power, limit float64) Spent {
 	return e.Behind(p, limit, p.Held*limit)
 }
 
-// Behind is what work takes once, where the controller of the limit has seen so many watts on
-// average: it runs at the highest clock at which the average stays within the limit, or at the
-// lowest one. An average that is never passed at the end of a step is never passed within it, and
-// no load draws more for long.
+// Behind is what work takes once, given the average watts that the controller of the limit has seen:
+// it runs at the highest clock that keeps this average within the limit, or at the lowest. An
+// average that holds at the end of every step holds within it, so no load draws more for long.
 func (e *Effort) Behind(p *hardware.Power, limit, average float64) Spent {
 	if full, fits := e.Fitting(p, limit); fits {
 		return full
@@ -157,8 +156,8 @@ func (e *Effort) at(p *hardware.Power, clock float64) Spent {
 // nearlyAll is the share of a limit that a clock may leave unused, which is below rounding.
 const nearlyAll = 1e-11
 
-// Lasting is the same work in a step of so many seconds, the rest of which it waits. Work beside
-// other work takes less than its parts.
+// Lasting is the same work in a step of a given duration, which it spends waiting once it is done.
+// Work that overlaps takes less than the sum of its parts.
 func (e *Effort) Lasting(seconds float64) Effort {
 	out := *e
 	if all := e.Seconds(1); all <= seconds {

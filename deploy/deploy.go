@@ -89,7 +89,7 @@ type Deployment struct {
 	Fitted              Fit // corrections by measurements
 	// Pools: one for both phases, or one for prefill and one for decode.
 	Pools []Pool
-	// OpenBatch: nobody said the batch that decodes. That of the plan is what clients fill on
+	// OpenBatch: the batch that decodes is left open. That of the plan is what clients fill on
 	// average; servers are not told it, and some of their ranks run more while others run fewer.
 	OpenBatch bool
 

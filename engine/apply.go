@@ -156,7 +156,7 @@ func (e *Engine) products(d *deploy.Deployment) string {
 
 // scheduling with the launch settings of the deployment. With data-parallel attention prompts do
 // not wait to fill a step (tensorrt_llm/_torch/pyexecutor/py_executor.py, _schedule). Where prompts
-// share steps with decodes, a step that is told its tokens holds no more sequences than these.
+// share steps with decodes, a step whose tokens are set holds no more sequences than these.
 func (e *Engine) scheduling(d *deploy.Deployment) deploy.Scheduling {
 	out := d.ServerOptions.Of(e.launched(d))
 	if p := d.Of(op.Prefill); p != nil && replicated(shape(d, p)) {

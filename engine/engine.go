@@ -51,7 +51,7 @@ type Small struct {
 	Sequences  int      `json:"sequences" required:"true"`
 }
 
-// is reports whether a chip is one of these.
+// is reports whether a chip is one of the small ones.
 func (s *Small) is(sys *hardware.System) bool {
 	return s != nil && sys != nil && (sys.Memory.GiB < s.BelowGiB || slices.ContainsFunc(s.Chips, func(name string) bool { return strings.HasPrefix(sys.Name, name) }))
 }

@@ -8,8 +8,8 @@ import (
 	"throughline/schedule"
 )
 
-// fitting is the share of the full clock at which a step of so many seconds, priced at the full
-// one, draws no more than the power limit on average where it is repeated over and over. The stages
+// fitting is the share of the full clock at which a step, repeated over and over, draws no more than
+// the power limit on average; its seconds are those at the full clock. The stages
 // of a pipeline rest between the batches that pass them. What other steps leave to those with
 // prompts is left to simulations: it shrinks as memory gets faster, and a search that knew of it
 // would find that better hardware serves less.

@@ -93,7 +93,7 @@ func (s *System) Worth() (dollars float64, known bool) {
 	return dollars, known
 }
 
-// Made is what a processor costs to make with so many GiB of memory; false where part is not known.
+// Made is what it costs to make a processor, by its memory; false where a part is unknown.
 func (e *Economics) Made(gib float64) (dollars float64, known bool) {
 	const bytesPerGB = 1e9
 	if len(e.Dies) == 0 || e.Package == 0 || e.Memory == 0 {

@@ -58,8 +58,8 @@ func (p *Power) LinkByte(level int) float64 {
 	return picojoule * p.Link[min(level, len(p.Link)-1)]
 }
 
-// Average is what the controller of a limit sees after some seconds at so many watts: a mean in
-// which a window ago counts e times less. Without a window it sees what is drawn now.
+// Average is what the controller of a limit sees after drawing some watts for some seconds: a mean
+// in which a window ago counts e times less. Without a window it sees what is drawn now.
 func (p *Power) Average(before, watts, seconds float64) float64 {
 	if p.Window <= 0 {
 		return watts

@@ -47,7 +47,7 @@ const (
 // GGUF is the kind of the formats of GGUF files.
 const GGUF = "gguf"
 
-// gguf is a format of GGUF files, whose blocks of weights have so many bytes.
+// gguf is a format of GGUF files, by the bytes and the weights of a block.
 func gguf(name string, bytes, weights float64, block string, raised ...Raised) Format {
 	f := Format{
 		Name: name, Stored: "int4", Bytes: bytes / weights, Integer: true, Engine: GGUF, Kind: GGUF,

@@ -98,8 +98,9 @@ const (
 	place      = 4
 )
 
-// places looks up where what was picked lies, numbers of 32 bits for such numbers, Count blocks
-// (triton_convert_req_index_to_global_index in vllm/v1/attention/backends/mla/sparse_utils.py).
+// places turns picked entries into their places in the cache, one 32-bit number for another, in
+// Count blocks (triton_convert_req_index_to_global_index in
+// vllm/v1/attention/backends/mla/sparse_utils.py).
 func (s *stage) places(tokens float64) {
 	picked := float64(s.attn.IndexTopK)
 	o := s.unary(IndexPlaces, tokens*picked, 1)
@@ -127,8 +128,8 @@ func (s *stage) choose(wanted float64) {
 	}
 }
 
-// route scores the experts for every token, of few by a kernel of an engine's own (Count 0). In 32
-// bits, without matrix units, tokens are widened first: GateLinear in
+// route scores the experts for every token; few tokens may have a kernel of the engine's own (Count
+// 0). A router in 32 bits uses no matrix units, and its tokens are widened first: GateLinear in
 // vllm/model_executor/layers/fused_moe/router/gate_linear.py of 0.25.1 (752a3a5), F.linear of
 // weights in float32.
 func (s *stage) route(experts float64) {

@@ -175,7 +175,7 @@ type OwnKernels struct {
 	Launch    float64 `json:"launch_seconds" required:"true" range:"[0,1]"` // that each operator takes besides
 }
 
-// share of the peak rate in products of a module whose weights have so many bytes.
+// share of the peak rate in products of a module, by the bytes of its weights.
 func (k *OwnKernels) share(m model.Module, weight float64) float64 {
 	switch {
 	case m == model.ExpertModule:

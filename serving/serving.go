@@ -86,7 +86,7 @@ func (p *Predictor) Room(d *deploy.Deployment, l workload.Load) (float64, error)
 	return min(room, float64(rules.Sequences), Bounded(d, pool)), err
 }
 
-// Predict works out roughly what the clients of a deployment see who have been at it for long.
+// Predict works out roughly what clients of a deployment see in the steady state.
 func (p *Predictor) Predict(d *deploy.Deployment, l workload.Load) (Prediction, error) {
 	room, err := p.Room(d, l)
 	if err != nil {
@@ -131,7 +131,7 @@ func chunkStages(rules *deploy.Scheduling, p *plan.Plan) float64 {
 	return float64(p.InFlight())
 }
 
-// Bounded is the sequences per rank that a batch allows which servers are told; any without one.
+// Bounded is the sequences per rank that the batch of a server's launch allows; any without one.
 func Bounded(d *deploy.Deployment, pool *deploy.Pool) float64 {
 	p := &pool.Plan
 	if p.Batch.Size == 0 || d.OpenBatch {

@@ -147,7 +147,7 @@ type adviser struct {
 	paid    paid     // what the processors of a fleet cost
 	worth   float64  // weight of a request per second relative to other kinds of processors
 	dropped []string // engines left out, and why
-	feed    *feed    // of what is simulated; nil: nobody asks
+	feed    *feed    // of what is simulated; nil: nobody listens
 }
 
 // Give ranks the deployments that a question asks for.
@@ -555,7 +555,7 @@ func (c *Candidate) lengthen(p *serving.Predictor) {
 	for i := range d.Pools {
 		tokens, err := p.CacheTokens(d, &d.Pools[i], c.Load.Lengths)
 		if err != nil {
-			return // what was asked for has no room, which is told elsewhere
+			return // a request has no room, which is reported elsewhere
 		}
 		if room := int(tokens) / blockTokens * blockTokens; tokens > 0 && (longest == 0 || room < longest) {
 			longest = room

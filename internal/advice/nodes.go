@@ -5,8 +5,8 @@ import (
 	"throughline/serving/simulate"
 )
 
-// wholeNodes is the processors that are taken for n: those of whole nodes, or an even part of one,
-// unless parts of nodes are allowed or there are not so many.
+// wholeNodes rounds n processors up to whole nodes, or to an even part of one, unless parts of
+// nodes are allowed or there are too few processors.
 func (a *adviser) wholeNodes(n int) int {
 	per := a.o.GPUsPerNode
 	if a.o.PartNodes || per == 0 {

@@ -14,8 +14,8 @@ import (
 	"throughline/internal/question"
 )
 
-// aimed are the goals that a search can rank by: what the best of those deployments reach that give
-// so many tokens per second at least.
+// aimed are the goals that a search can rank by: the best that any deployment reaches which gives a
+// minimum of tokens per second.
 var aimed = map[string]func(a *Advice, tokens float64) float64{
 	"tpot": func(a *Advice, tokens float64) float64 {
 		best := math.Inf(1)

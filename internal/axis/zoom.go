@@ -72,7 +72,7 @@ type Zoom struct {
 	key      uint64
 }
 
-// NewZoom prepares a round, from 1, of so many after the first.
+// NewZoom prepares a round, from 1, of a number of rounds after the first.
 func NewZoom(frontier []Spot, round, of int, seed uint64) *Zoom {
 	z := &Zoom{frontier: frontier, key: hash(seed, uint64(round)), width: widest}
 	if of > 1 {

@@ -42,7 +42,7 @@ func Prefill(rows []measurement.Row, p Peak) (*kernel.PrefillAttention, Validati
 	return best, least
 }
 
-// prefill fits with so many axes of bytes.
+// prefill fits with a number of axes for bytes.
 func prefill(rows []measurement.Row, p Peak, axes int) (*kernel.PrefillAttention, Validation) {
 	g := &kernel.PrefillAttention{Element: 2, Tile: tile}
 	g.Memory.Axes = make([][]float64, axes)

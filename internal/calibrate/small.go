@@ -34,7 +34,7 @@ func rotated(r *measurement.Row) float64 {
 	return 2 * m * d * (2*h + 4*hk)
 }
 
-// rowsOf is the axes of kernels that go through rows of so many bytes.
+// rowsOf is the axes of kernels that go through rows, by the bytes of a row.
 func rowsOf(low, high float64) [][]float64 {
 	return [][]float64{nodes(1, 1<<20, 4), nodes(low, high, 4)}
 }

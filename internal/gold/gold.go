@@ -215,8 +215,8 @@ type Moved struct {
 // tolerance is the relative change of a number that is none.
 const tolerance = 1e-9
 
-// Compare asks the questions of a set again: every of them, or one in so many. It returns the
-// answers of this version.
+// Compare asks the questions of a set again, or every nth of them. It returns the answers of this
+// version.
 func (s *Set) Compare(ctx context.Context, every int) (now *Set, moved []Moved, err error) {
 	now = &Set{}
 	for i, before := range s.Answers {

@@ -496,7 +496,7 @@ func (o *opened) prepare(a *Answer, out *Result, served bool) (*estimate.Evaluat
 	return ready.evaluator.At(n), &q, nil
 }
 
-// filled is how much of a batch clients fill, where so many fill all batches.
+// filled is how much of a batch clients fill, if full clients fill all batches.
 func filled(batch, clients, full int) int {
 	if clients >= full {
 		return batch

@@ -73,7 +73,7 @@ func (q *Question) spread() *Fixed {
 	return &p
 }
 
-// OpenBatch reports whether nobody has said the batch that decodes.
+// OpenBatch reports whether the batch that decodes is left open.
 func (p *Fixed) OpenBatch() bool {
 	w, err := plan.ParseWords(p.DecodePlan)
 	return p.Batch == 0 && (err != nil || w.Batch == 0)

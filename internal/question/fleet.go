@@ -14,7 +14,7 @@ import (
 	"throughline/internal/document"
 )
 
-// Share is a part of a fleet: so many processors of one kind.
+// Share is a part of a fleet: a number of processors of one kind.
 type Share struct {
 	Role   deploy.Role // Both: which is searched
 	Ref    string      // the kind as it was written: a built-in name or a file
@@ -110,7 +110,7 @@ func (l *Loaded) kinds() []*hardware.System {
 	return out
 }
 
-// On says on what a plan was asked for: so many processors of a system, or the parts of a fleet.
+// On names what a plan runs on: a number of processors of a system, or the parts of a fleet.
 func (l *Loaded) On(gpus int) string {
 	var parts []string
 	for i := range l.Shares {
@@ -192,7 +192,7 @@ type rate struct {
 
 func (l *Loaded) rates() error {
 	if l.Prefill == nil || l.Decode == nil {
-		return nil // which is told already
+		return nil // which is reported already
 	}
 	return document.Join(
 		l.rate(&rate{"price", l.Price, "the dollars per GPU and hour", mostDollars, Cost, &l.PerHour, func(s *Share) *float64 { return &s.PerHour }}),

@@ -25,7 +25,7 @@ func unless(holds func(*Loaded) bool, why string) reason {
 	}
 }
 
-// but is a reason that some commands do not have.
+// but leaves a reason out for some commands.
 func but(of Command, r reason) reason {
 	return func(l *Loaded, asked Command) string {
 		if asked&of != 0 {

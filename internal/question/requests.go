@@ -60,7 +60,7 @@ func (q *Question) ReadTraffic(given func(setting string) bool) (workload.Traffi
 // openTrace reads the requests of a file that says when they came.
 func (q *Question) openTrace(t *workload.Traffic, given func(setting string) bool) (err error) {
 	if t.Dataset = cmp.Or(q.Path, q.Traffic.Trace); t.Dataset == "" {
-		return nil // which has been told
+		return nil // which is reported already
 	}
 	if t.Trace, err = workload.OpenTrace(q.In, t.Dataset); err != nil {
 		t.Trace = nil

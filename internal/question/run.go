@@ -181,7 +181,7 @@ func (m *Measurement) accepted() (out []float64) {
 	for _, word := range Words(m.Acceptance) {
 		share, err := strconv.ParseFloat(word, 64)
 		if err != nil {
-			return nil // which has been told
+			return nil // which is reported already
 		}
 		out = append(out, share)
 	}

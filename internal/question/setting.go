@@ -163,7 +163,7 @@ func (q *Question) Named(name string) error {
 		q.Engine = only
 		return nil
 	}
-	if e, err := engine.Find(q.Engine); err != nil || e.Name == only || e == engine.Generic { // an engine that there is not is told elsewhere
+	if e, err := engine.Find(q.Engine); err != nil || e.Name == only || e == engine.Generic { // an unknown engine is reported elsewhere
 		return nil
 	}
 	s, _ := Column(Estimate, name)

@@ -102,8 +102,8 @@ func (r *Record) latencyBand() float64 {
 	return (r.TTFT*r.Trusted.TTFT.Band + later*r.Trusted.TPOT.Band) / r.Latency
 }
 
-// ThroughputBand is that of tokens per second: so many clients are answered as often as their
-// requests take, by Little's law. 0: unknown, or the rate was given.
+// ThroughputBand is the band of tokens per second, which follow from clients and the time of their
+// requests by Little's law. 0: unknown, or the rate was given.
 func (r *Record) ThroughputBand() float64 {
 	if !r.Served || r.Capacity != nil {
 		return 0

@@ -66,7 +66,7 @@ func widthsOf(names string, free bool) Widths {
 	return out
 }
 
-// at is the fit whose parts are so many widths away from no correction, within their limits.
+// at is the fit whose parts are x widths away from no correction, within their limits.
 func (w *Widths) at(x []float64, most Widths) deploy.Fit {
 	var f deploy.Fit
 	for i := range parts {

@@ -56,7 +56,7 @@ func Serving(ctx context.Context, name string, src io.Reader, q question.Questio
 	return Trial{}.Serving(ctx, name, src, q)
 }
 
-// Serving is the same as the laboratory asks it.
+// Serving is Serving under the terms of a trial.
 func (t Trial) Serving(ctx context.Context, name string, src io.Reader, q question.Question) (*Report, error) {
 	if err := checkServing(&q); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func newServingPredictor(ctx context.Context, q question.Question, t Trial) *ser
 	p := &servingPredictor{ctx: ctx, given: q, base: q, depth: t.Simulated, said: map[string]string{}, estimator: point.NewEstimator()}
 	p.estimator.Tune, p.estimator.Rough = t.Tune, true
 	p.base.System, p.base.TP = "", 0
-	for _, word := range question.Words(q.MeasuredOn) { // what is wrong with it has been told
+	for _, word := range question.Words(q.MeasuredOn) { // what is wrong with it is reported already
 		name, value, _ := strings.Cut(word, "=")
 		if s, ok := question.Column(question.Estimate|question.Runs, name); ok {
 			_ = s.Set(&p.base, strings.TrimSpace(value))

@@ -56,8 +56,8 @@ func (r *servingRun) overload(a *answer) string {
 // mostThinned is how many servers one may stand for.
 const mostThinned = 1024
 
-// thin lets one of so many parts of the servers answer a part of the requests where there are too
-// many that come at a rate, so that they come for as long; then, as of clients, the first count.
+// thin simulates an equal part of the servers under the same part of the requests where too many
+// come at a rate, so that they come for as long; beyond that, as of clients, the first count.
 func thin(t *workload.Traffic, o *simulate.Options) (parts int) {
 	parts = 1
 	for by := 2; by <= mostThinned && t.Clients == 0 && t.Requests > mostSimulated; {
@@ -71,7 +71,7 @@ func thin(t *workload.Traffic, o *simulate.Options) (parts int) {
 	return parts
 }
 
-// simulated is a run, request by request, or one of so many parts of it.
+// simulated is a run, request by request, or one of its equal parts.
 func simulated(ctx context.Context, r *servingRun) (record *simulate.Record, parts int, err error) {
 	t, err := r.traffic()
 	if err != nil {

@@ -293,7 +293,7 @@ func (r *rank) residue(cached int, base int64) int {
 // need is the new blocks of the next decode step: one per sequence whose blocks are full.
 func (r *rank) need() int { return r.needAt(r.tick) }
 
-// needAt is the same of those that decode, so many decode steps from the begin on.
+// needAt is need at a decode step, counted from the begin of the run.
 func (r *rank) needAt(tick int64) int {
 	n := int64(r.rules.BlockTokens)
 	return r.residues[(n-tick%n)%n]

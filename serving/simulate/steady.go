@@ -41,19 +41,19 @@ type timed struct {
 // NewLoops returns loops without step times.
 func NewLoops(p *serving.Predictor) *Loops { return &Loops{p, map[timed]*StepTimes{}} }
 
-// Steady is what clients see on average who have been at it for long: a short run of the closed
-// loop that begins with every client somewhere in its answer.
+// Steady is what clients see on average in the steady state: a short run of the closed loop that
+// begins with every client somewhere in its answer.
 func (x *Loops) Steady(d *deploy.Deployment, l workload.Load) (serving.Prediction, error) {
 	_, out, err := x.run(d, l, Settings{meansOnly: true})
 	return out, err
 }
 
-// Recorded is the same with all that was seen.
+// Recorded is Steady with the full record of the run.
 func (x *Loops) Recorded(d *deploy.Deployment, l workload.Load) (*Record, serving.Prediction, error) {
 	return x.run(d, l, Settings{})
 }
 
-// Steady is the same of one deployment, with its predictor.
+// Steady is Loops.Steady for one deployment, with its predictor.
 func Steady(p *serving.Predictor, d *deploy.Deployment, l workload.Load) (serving.Prediction, error) {
 	return NewLoops(p).Steady(d, l)
 }
@@ -110,12 +110,12 @@ func (x *Loops) run(d *deploy.Deployment, l workload.Load, settings Settings) (*
 	return r, out, nil
 }
 
-// counted is the requests of a run by clients whose answers are so long.
+// counted is how many requests of a run count, by its clients and the length of answers.
 func counted(clients, output int) int {
 	return max(clients, min(enough, 2*clients), min(enough, mostSteps*clients/output), min(2*enough, fewestSteps*clients/output))
 }
 
-// longer is by how much longer than usual a run may be that does not come to rest.
+// longer is how many times the usual length a run may take if it does not come to rest.
 const longer = 8
 
 // Settle counts the requests of a steady state behind those that it begins with.
@@ -127,7 +127,7 @@ func (o *Options) Settle(t *workload.Traffic) {
 // halve leaves every second server out, if all pools have an even number of them.
 func (o *Options) halve() bool { return o.Thin(2) }
 
-// Thin leaves one of so many servers, if they divide those of all pools.
+// Thin leaves one of every few servers, if that divides those of all pools.
 func (o *Options) Thin(by int) bool {
 	if o.FrontEnds%by != 0 {
 		return false

@@ -158,7 +158,7 @@ func (s *StepTimes) Seconds(w *Work) float64 {
 	return effort.Under(sys.Power, sys.Limit()).Seconds
 }
 
-// Power is what a rank of so many processors draws whose steps these are; nil: it is not known.
+// Power is what a rank draws in these steps, by its processors; nil: unknown.
 func (s *StepTimes) Power(procs float64) *Power {
 	sys := s.evaluator.System()
 	if sys.Power == nil {

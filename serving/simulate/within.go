@@ -36,12 +36,12 @@ func (w *within) advance(tick int64) {
 	*at = 0
 }
 
-// reached reports whether a sequence reaches the bound after so many steps.
+// reached reports whether a sequence reaches the bound in the step at a tick.
 func (w *within) reached(tick int64) bool {
 	return w.short > 0 && w.reach[w.slot(w.bound-1-tick)] > 0
 }
 
-// keys that so many sequences read in the next step.
+// keys that a number of sequences read in the next step.
 func (w *within) keys(sequences int, tick int64) int64 {
 	return w.sum + w.short*(tick+1) + (int64(sequences)-w.short)*w.bound
 }
