@@ -126,9 +126,9 @@ func (e *Effort) Under(p *hardware.Power, limit float64) Spent {
 	return e.Behind(p, limit, p.Held*limit)
 }
 
-// Behind is what work takes once, given the average watts that the controller of the limit has seen:
-// it runs at the highest clock that keeps this average within the limit, or at the lowest. An
-// average that holds at the end of every step holds within it, so no load draws more for long.
+// Behind is what work takes once, given the average watts that the controller of the limit has
+// seen: it runs at the highest clock that keeps this average within the limit, or at the lowest.
+// An average that holds at the end of every step holds within it, so no load draws more for long.
 func (e *Effort) Behind(p *hardware.Power, limit, average float64) Spent {
 	if full, fits := e.Fitting(p, limit); fits {
 		return full

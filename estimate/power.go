@@ -8,11 +8,11 @@ import (
 	"throughline/schedule"
 )
 
-// fitting is the share of the full clock at which a step, repeated over and over, draws no more than
-// the power limit on average; its seconds are those at the full clock. The stages
-// of a pipeline rest between the batches that pass them. What other steps leave to those with
-// prompts is left to simulations: it shrinks as memory gets faster, and a search that knew of it
-// would find that better hardware serves less.
+// fitting is the share of the full clock at which a step, repeated over and over, draws no more
+// than the power limit on average; its seconds are those at the full clock. The stages of a
+// pipeline rest between the batches that pass them. What other steps leave to those with prompts is
+// left to simulations: it shrinks as memory gets faster, and a search that knew of it would find
+// that better hardware serves less.
 func (e *Evaluator) fitting(p *plan.Plan, s *op.Step, seconds float64) float64 {
 	power, limit := e.system.Power, e.system.Limit()
 	batches, visit := 1.0, seconds // batches that follow one another without a rest are one
