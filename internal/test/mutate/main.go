@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command mutate asks whether the tests would notice a mistake. It changes one operator, number or
 // statement at a time, by an overlay, so that no file of the tree is touched, and runs the tests of
 // the package, then of those that import it:
@@ -13,12 +15,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"throughline/internal/table"
 )
@@ -40,7 +44,7 @@ func main() {
 	workers := flag.Int("workers", 1, "mutants at a time")
 	out := flag.String("out", "mutate.csv", "the table")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, strings.Fields(*packages), *n, *seed, *importers, *workers, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
@@ -76,9 +80,6 @@ func run(ctx context.Context, packages []string, n int, seed uint64, importers s
 	if err := tree.reasons(all); err != nil {
 		return err
 	}
-	if err := tree.baseline(ctx, packages); err != nil {
-		return err
-	}
 	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	results, err := tree.judge(ctx, all, n, workers)
 	slices.SortFunc(results, func(a, b result) int { return a.compare(b.mutant) })
@@ -86,8 +87,11 @@ func run(ctx context.Context, packages []string, n int, seed uint64, importers s
 }
 
 // judge runs the tests on mutants in order until there are n that compile. Which those are depends
-// on the order alone, not on which worker ends first.
+// on the order alone, not on which worker ends first. What was judged before an error, or before
+// the context ended, is returned with it.
 func (t *tree) judge(ctx context.Context, all []*mutant, n, workers int) ([]result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	verdicts := make([]result, len(all))
 	next, valid := 0, 0
 	var lock sync.Mutex
@@ -102,9 +106,13 @@ func (t *tree) judge(ctx context.Context, all []*mutant, n, workers int) ([]resu
 				if enough {
 					return
 				}
-				r := t.verdict(ctx, all[i])
+				r, err := t.verdict(ctx, all[i])
+				if err != nil {
+					cancel(err)
+					return
+				}
 				lock.Lock()
-				if verdicts[i] = r; r.status != invalid && r.status != "" {
+				if verdicts[i] = r; r.status != invalid {
 					valid++
 					fmt.Fprintf(os.Stderr, "%d/%d %-10s %s:%d %s %s\n", valid, n, r.status, r.file, r.line, r.change, r.by)
 				}
@@ -119,7 +127,7 @@ func (t *tree) judge(ctx context.Context, all []*mutant, n, workers int) ([]resu
 			out = append(out, r)
 		}
 	}
-	return out, ctx.Err()
+	return out, context.Cause(ctx)
 }
 
 func write(name string, results []result) error {
@@ -141,8 +149,23 @@ func write(name string, results []result) error {
 	return errors.Join(w.Close(), f.Close())
 }
 
-// summary prints what share the tests miss; a run that never ends has been noticed.
+// summary prints what share the tests miss, by package; a run that never ends has been noticed.
 func summary(results []result, candidates int, seed uint64) error {
+	if len(results) == 0 {
+		return errors.New("no mutant was judged")
+	}
+	by := map[string][]result{}
+	for _, r := range results {
+		by[r.pkg] = append(by[r.pkg], r)
+	}
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		fmt.Printf("%-20s %s\n", name, rates(by[name]))
+	}
+	fmt.Printf("%-20s %s; drawn from %d by seed %d\n", "all", rates(results), candidates, seed)
+	return nil
+}
+
+func rates(results []result) string {
 	count := map[string]int{}
 	own := 0
 	for _, r := range results {
@@ -151,12 +174,8 @@ func summary(results []result, candidates int, seed uint64) error {
 			own++
 		}
 	}
-	real := len(results) - count[equivalent]
-	if real == 0 {
-		return errors.New("no mutant was judged")
-	}
-	share := func(n int) string { return fmt.Sprintf("%d of %d (%.1f%%)", n, real, 100*float64(n)/float64(real)) }
-	fmt.Printf("seed %d: %d of %d mutants, %d equivalent, %d killed, %d timeouts; %s survive; %s survive the tests of their own package\n",
-		seed, len(results), candidates, count[equivalent], count[killed], count[timeout], share(count[survived]), share(real-own))
-	return nil
+	judged := len(results) - count[equivalent]
+	share := func(n int) string { return fmt.Sprintf("%d (%.1f%%)", n, 100*float64(n)/float64(max(1, judged))) }
+	return fmt.Sprintf("%d mutants, %d equivalent, %d killed, %d timeouts; %s survive, %s the tests of their own package",
+		len(results), count[equivalent], count[killed], count[timeout], share(count[survived]), share(judged-own))
 }

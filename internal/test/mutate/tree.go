@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -13,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"time"
 )
 
@@ -26,7 +30,7 @@ type listed struct {
 	Deps                      []string
 	TestImports, XTestImports []string
 	importers                 []string // folders of packages with tests that import it, nearest first
-	patience                  time.Duration
+	ready                     func() (patience time.Duration, err error)
 }
 
 // tree is the packages of the module by their folders.
@@ -43,11 +47,13 @@ func load(ctx context.Context, importers string) (*tree, error) {
 	}
 	t := &tree{packages: map[string]*listed{}, asked: importers}
 	for d := json.NewDecoder(bytes.NewReader(src)); d.More(); {
-		p := &listed{patience: time.Hour}
+		p := &listed{}
 		if err := d.Decode(p); err != nil {
 			return nil, err
 		}
-		t.packages[strings.TrimPrefix(p.ImportPath, module)] = p
+		folder := strings.TrimPrefix(p.ImportPath, module)
+		p.ready = sync.OnceValues(func() (time.Duration, error) { return t.unchanged(ctx, folder) })
+		t.packages[folder] = p
 	}
 	for folder, p := range t.packages {
 		for other, q := range t.packages {
@@ -93,64 +99,66 @@ func (t *tree) reasons(all []*mutant) error {
 // Bounds of a run of tests: a mutant may loop for ever, or allocate until the machine has no
 // memory.
 const (
-	slower     = 20 // times as long as without a change
-	leastWait  = 2 * time.Minute
+	slower     = 10 // times as long as without a change
+	leastWait  = time.Minute
 	mostMemory = 8 << 20 // KiB of address space
 )
 
-// baseline runs the tests without a change, which must pass, and measures how long they take.
-func (t *tree) baseline(ctx context.Context, packages []string) error {
-	for _, folder := range packages {
-		start := time.Now()
-		if out, err := t.test(ctx, folder, "", time.Hour); err != nil {
-			return fmt.Errorf("%s fails without a change: %w\n%s", folder, err, out)
-		}
-		t.packages[folder].patience = leastWait + slower*time.Since(start)
+// unchanged runs the tests of a package without a change, which must pass, and says how long to
+// wait for them.
+func (t *tree) unchanged(ctx context.Context, folder string) (time.Duration, error) {
+	start := time.Now()
+	if out, err := t.test(ctx, folder, "", time.Hour); err != nil {
+		return 0, fmt.Errorf("%s fails without a change: %w\n%s", folder, err, out)
 	}
-	return nil
+	return leastWait + slower*time.Since(start), nil
 }
 
 // test runs the tests of a package; overlay names a file of replacements, or is empty.
 func (t *tree) test(ctx context.Context, folder, overlay string, patience time.Duration) (string, error) {
-	return t.command(ctx, "go", "test", "-vet=off", "-failfast", "-timeout="+patience.String(), "-overlay="+overlay, "./"+folder)
-}
-
-func (t *tree) command(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", fmt.Sprintf(`ulimit -v %d; exec "$@"`, mostMemory), "sh"}, args...)...)
+	cmd := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf(`ulimit -v %d; exec "$@"`, mostMemory), "sh",
+		"go", "test", "-count=1", "-vet=off", "-failfast", "-timeout="+patience.String(), "-overlay="+overlay, "./"+folder)
+	// With the go command its tests end, too: alone it would leave them running.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
 // verdict finds out whether tests notice a mutant.
-func (t *tree) verdict(ctx context.Context, m *mutant) result {
+func (t *tree) verdict(ctx context.Context, m *mutant) (result, error) {
 	if m.equivalent {
-		return result{m, equivalent, ""}
+		return result{m, equivalent, ""}, nil
 	}
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
-		return result{m, invalid, err.Error()}
+		return result{}, err
 	}
 	defer os.RemoveAll(dir)
 	overlay, err := t.overlay(m, dir)
 	if err != nil {
-		return result{m, invalid, err.Error()}
+		return result{}, err
 	}
 	for _, folder := range append([]string{m.pkg}, t.others(m.pkg)...) {
-		out, err := t.test(ctx, folder, overlay, t.packages[m.pkg].patience)
+		patience, err := t.packages[folder].ready()
+		if err != nil {
+			return result{}, err
+		}
+		out, err := t.test(ctx, folder, overlay, patience)
 		switch {
 		case ctx.Err() != nil:
-			return result{m, "", ""}
+			return result{}, ctx.Err()
 		case err == nil:
-		case strings.Contains(out, "[build failed]"): // tests alone build: see baseline
-			return result{m, invalid, ""}
+		case strings.Contains(out, "[build failed]"): // tests build without a change
+			return result{m, invalid, ""}, nil
 		case strings.Contains(out, "panic: test timed out"):
-			return result{m, timeout, folder}
+			return result{m, timeout, folder}, nil
 		default:
-			return result{m, killed, folder}
+			return result{m, killed, folder}, nil
 		}
 	}
-	return result{m, survived, ""}
+	return result{m, survived, ""}, nil
 }
 
 // others are the packages whose tests run after those of a package.
