@@ -111,7 +111,7 @@ readers:          ## programs of others that tests open the results with (DuckDB
 	npm ci --no-audit --no-fund --prefix internal/e2e/browser
 
 update:           ## rewrite golden files, schemas and examples in the docs; read the diff
-	go test ./internal/question ./plan ./op ./cost ./collective ./schedule ./estimate ./hardware/kernel ./search ./serving/... ./internal/cli ./internal/picture ./internal/e2e/formats ./internal/e2e/sample ./hardware ./model ./engine ./internal/test/structure ./internal/api -update
+	go test ./internal/question ./internal/report ./plan ./op ./cost ./collective ./schedule ./estimate ./hardware/kernel ./search ./serving/... ./internal/cli ./internal/picture ./internal/e2e/formats ./internal/e2e/sample ./hardware ./model ./engine ./internal/test/structure ./internal/api -update
 
 cluster:          ## scans on Slurm, in an S3 bucket and on Kubernetes, all on this machine; what is not installed is skipped, aloud
 	scripts/cluster/slurm.sh
