@@ -165,7 +165,7 @@ func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 		got.judge(l)
 	}
 	if err == nil && len(got.Ranked) == 0 && !got.Partial && len(l.Shares) == 0 {
-		got.Nearest = nearest(ctx, l)
+		got.Nearest = append(nearest(ctx, l), got.Nearest...)
 	}
 	return got, err
 }

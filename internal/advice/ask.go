@@ -3,6 +3,7 @@ package advice
 import (
 	"context"
 
+	"throughline/engine"
 	"throughline/internal/document"
 	"throughline/internal/point"
 	"throughline/internal/question"
@@ -42,7 +43,7 @@ func Ask(a *question.Query) (*Plans, []question.Remark, error) {
 
 // Search runs it. An interrupted search may return partial results.
 func (p *Plans) Search(ctx context.Context) (err error) {
-	if p.Advice, err = Give(ctx, p.Loaded, p.Options); err != nil || len(p.Ranked) > 0 {
+	if p.Advice, err = Give(ctx, p.Loaded, p.Options); err != nil || len(p.Ranked) > 0 || len(p.Nearest) > 0 || !engine.RunsOnHost(p.Loaded.Question.Engine) {
 		return err
 	}
 	q := p.Loaded.Question

@@ -238,6 +238,10 @@ func (a *adviser) explainNone(start *Advice) (*Advice, error) {
 		what += fmt.Sprintf("%s does at no rate: %s", best.name, brokenWords[best.first])
 	} else {
 		what += fmt.Sprintf("%s holds them at %s, and above that %s", best.name, number.Plain(best.rate, 3), brokenWords[best.first])
+		less := number.Round(surely*best.rate, 2)
+		if less > 0 && less < a.o.Rate {
+			out.Nearest = []Near{{Let{"rate", number.Plain(less, 3)}, fmt.Sprintf("%s requests/s on %d GPUs", number.Plain(less, 3), a.o.GPUs)}}
+		}
 	}
 	out.Reasons = []string{what}
 	return out, nil
@@ -247,6 +251,9 @@ var brokenWords = map[simulate.Break]string{
 	simulate.BreaksTTFT: "the limit on the time to the first token is missed", simulate.BreaksTPOT: "the limit on the time per output token is missed",
 	simulate.BreaksQueue: "requests pile up", simulate.BreaksMemory: "requests wait for room in the KV cache",
 }
+
+// surely is the share of the rate that one run holds which several with other random numbers do.
+const surely = 0.75
 
 // reached is the highest rate at which one run of a deployment holds.
 type reached struct {

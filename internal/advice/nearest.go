@@ -29,39 +29,44 @@ var nearestPatience = 900 * time.Millisecond
 // change is a setting, and the values that it is tried with, nearest first.
 type change struct {
 	setting string
-	values  func(ctx context.Context, l *question.Loaded) []string
-	rising  bool // where the last value has no answer, none has
+	// values are what is tried and, where they are known, the deployments of the first.
+	values func(ctx context.Context, l *question.Loaded) (out []string, first []Candidate)
+	rising bool // where the last value has no answer, none has
 }
 
 // changes are named in this order: formats cost accuracy, GPUs money, limits patience.
 var changes = []change{
-	{"weights", func(_ context.Context, l *question.Loaded) (out []string) {
-		for _, f := range []string{"fp8", "int4"} {
-			if l.Formats.Weights != f {
-				out = append(out, f)
+	{"weights", func(_ context.Context, l *question.Loaded) (out []string, first []Candidate) {
+		now, known := number.Find(l.Precision.Name)
+		for _, name := range []string{"fp8", "int4"} {
+			if f, _ := number.Find(name); !known || f.Bytes < now.Bytes {
+				out = append(out, name)
 			}
 		}
-		return out
+		return out, nil
 	}, false},
 	{"gpus", moreGPUs, false},
-	{"tpot", func(_ context.Context, l *question.Loaded) []string { _, tpot := l.GoalsOf(); return relaxed(tpot) }, true},
-	{"ttft", func(_ context.Context, l *question.Loaded) []string { ttft, _ := l.GoalsOf(); return relaxed(ttft) }, true},
+	{"tpot", func(_ context.Context, l *question.Loaded) ([]string, []Candidate) {
+		_, tpot := l.GoalsOf()
+		return relaxed(tpot), nil
+	}, true},
+	{"ttft", func(_ context.Context, l *question.Loaded) ([]string, []Candidate) {
+		ttft, _ := l.GoalsOf()
+		return relaxed(ttft), nil
+	}, true},
 }
 
 // moreGPUs are more of them, in whole nodes beyond two: at a rate from the fewest that hold it in
 // closed form on, which has no queues.
-func moreGPUs(ctx context.Context, l *question.Loaded) (out []string) {
+func moreGPUs(ctx context.Context, l *question.Loaded) (out []string, fewest []Candidate) {
 	if l.Objective == MinGPUs {
-		return nil
+		return nil, nil
 	}
 	per := max(1, l.GPUsPerNode)
 	try := []int{l.GPUs + 1, l.GPUs + 2, 2 * l.GPUs, 4 * l.GPUs, 8 * l.GPUs}
 	if l.Rate > 0 {
-		words := maps.Clone(l.Words(question.Plan))
-		words["objective"], words["gpus"] = string(MinGPUs), strconv.Itoa(mostPlanned)
-		fewest := closedForm(ctx, l.In, words, l.Rate)
-		if len(fewest) == 0 {
-			return nil
+		if fewest = fewestAtRate(ctx, l); len(fewest) == 0 {
+			return nil, nil
 		}
 		n := fewest[0].Procs
 		try = []int{n, n + per, n * 5 / 4, n * 3 / 2, 2 * n}
@@ -74,7 +79,20 @@ func moreGPUs(ctx context.Context, l *question.Loaded) (out []string) {
 			out = append(out, strconv.Itoa(n))
 		}
 	}
-	return out
+	return out, fewest
+}
+
+// fewestAtRate are deployments on the fewest GPUs that serve the rate in closed form, sought among a
+// few times as many as were asked for first, which takes less time.
+func fewestAtRate(ctx context.Context, l *question.Loaded) []Candidate {
+	for _, most := range []int{4 * l.GPUs, mostPlanned} {
+		words := maps.Clone(l.Words(question.Plan))
+		words["objective"], words["gpus"] = string(MinGPUs), strconv.Itoa(min(most, mostPlanned))
+		if fewest := closedForm(ctx, l.In, words, l.Rate); len(fewest) > 0 {
+			return fewest
+		}
+	}
+	return nil
 }
 
 // relaxed are limits that are up to eight times as long.
@@ -98,11 +116,13 @@ func nearest(ctx context.Context, l *question.Loaded) (out []Near) {
 	ctx, cancel := context.WithTimeout(ctx, nearestPatience)
 	defer cancel()
 	found := make([]*Near, len(changes))
-	var wait parallel.Group
-	for i := range changes {
-		wait.Go(func() { found[i] = changes[i].first(ctx, l) })
+	for at := 0; at < len(changes); at += 2 { // what keeps the limits first, where time is short
+		var wait parallel.Group
+		for i := at; i < min(at+2, len(changes)); i++ {
+			wait.Go(func() { found[i] = changes[i].first(ctx, l) })
+		}
+		wait.Wait()
 	}
-	wait.Wait()
 	for _, n := range found {
 		if n != nil {
 			out = append(out, *n)
@@ -113,27 +133,32 @@ func nearest(ctx context.Context, l *question.Loaded) (out []Near) {
 
 // first is the first value that has an answer; nil: none, or none in time.
 func (c *change) first(ctx context.Context, l *question.Loaded) *Near {
-	values := c.values(ctx, l)
+	values, known := c.values(ctx, l)
 	var last *Near
 	if n := len(values); c.rising && n > 0 {
-		if last = c.try(ctx, l, values[n-1]); last == nil {
+		if last = c.try(ctx, l, values[n-1], nil); last == nil {
 			return nil
 		}
 		values = values[:n-1]
 	}
-	for _, value := range values {
-		if got := c.try(ctx, l, value); got != nil || ctx.Err() != nil {
+	for i, value := range values {
+		if i > 0 {
+			known = nil
+		}
+		if got := c.try(ctx, l, value, known); got != nil || ctx.Err() != nil {
 			return cmp.Or(got, last)
 		}
 	}
 	return last
 }
 
-// try is a value that has an answer, or nil.
-func (c *change) try(ctx context.Context, l *question.Loaded, value string) *Near {
+// try is a value that has an answer, or nil; some deployments may be known to serve the rate with it.
+func (c *change) try(ctx context.Context, l *question.Loaded, value string, ranked []Candidate) *Near {
 	words := maps.Clone(l.Words(question.Plan))
 	words[c.setting] = value
-	ranked := closedForm(ctx, l.In, words, l.Rate)
+	if ranked == nil {
+		ranked = closedForm(ctx, l.In, words, l.Rate)
+	}
 	if len(ranked) == 0 || ctx.Err() != nil {
 		return nil
 	}
