@@ -341,7 +341,9 @@ func TestLabelsKeepOffRules(t *testing.T) {
 		Bars: []Bar{{From: 47, To: 49, Inside: "a name that is long"}}}}}
 	beside := &Chart{Title: "a bar beside the rule", Panels: []Panel{{Weight: 1, X: Axis{Low: At(0), High: At(100)}, Y: Axis{Bands: []string{"lane"}}, Rules: rule,
 		Bars: []Bar{{From: 50, To: 50.8, Inside: "a name that is long"}}}}}
-	for _, c := range []*Chart{dots, bars, beside} {
+	edge := &Chart{Title: "a bar near the left edge", Panels: []Panel{{Weight: 1, X: Axis{Low: At(0), High: At(100)}, Y: Axis{Bands: []string{"lane"}}, Rules: []Rule{{X: At(20), Paint: Red}},
+		Bars: []Bar{{From: 6, To: 7, Inside: "a name that is long"}}}}}
+	for _, c := range []*Chart{dots, bars, beside, edge} {
 		s := c.Draw(600, 300, "")
 		at := boxOf(t, s, "a name that is long")
 		x := boxOfRule(t, s)

@@ -168,7 +168,7 @@ func (d *drawing) dotLabelClear(p *plot, q *placed, avoid []placed, rules [][2]X
 				l.y = end.Y + ascent*size
 			}
 			b, ok := d.free(&l, p.area)
-			if !ok || covers(b, avoid) || q.besideOther(b, avoid) || p.onLine(b.wider(clearance)) || across(rules, b) {
+			if !ok || covers(b, avoid) || q.besideOther(b, avoid) || p.onLine(b.aired(clearance)) || across(rules, b.aired(clearance)) {
 				continue
 			}
 			if ring > 0 {
@@ -190,6 +190,11 @@ const clearance = 2.0
 
 // wider is a box with more room at its sides.
 func (b box) wider(by float64) box { return box{b.x0 - by, b.y0, b.x1 + by, b.y1} }
+
+// aired is a box with more room all round: half of it above and below, where letters have their own.
+func (b box) aired(by float64) box {
+	return box{b.x0 - by, b.y0 - by/2, b.x1 + by, b.y1 + by/2}
+}
 
 // besideOther reports whether a label stands where that of another dot would.
 func (q *placed) besideOther(b box, dots []placed) bool {

@@ -19,6 +19,8 @@ const (
 	gap          = 8.0
 	mostHeading  = 0.42 // of the height, for title and legend
 	mostNote     = 3    // lines of small print
+	mostSubtitle = 3    // lines
+	mostKeyRows  = 4
 )
 
 // Bounds of the size of a drawing.
@@ -30,7 +32,8 @@ const (
 // Draw lays out a chart; without a height, in the one that suits it. The prefix keeps the ids of
 // several drawings on a page apart.
 func (c *Chart) Draw(width, height float64, prefix string) *Scene {
-	if height == 0 {
+	natural := height == 0
+	if natural {
 		height = c.Natural(width)
 	}
 	d := newDrawing(c, width, height, prefix)
@@ -39,7 +42,11 @@ func (c *Chart) Draw(width, height float64, prefix string) *Scene {
 	if !c.Untitled {
 		area.y1 = d.note(c, area)
 	}
-	area.y0 = d.heading(c, area, margin+(height-2*margin)*mostHeading)
+	lowest := margin + (height-2*margin)*mostHeading
+	if natural {
+		lowest = height // there is room for all of it
+	}
+	area.y0 = d.heading(c, area, lowest)
 	d.panels(c, area)
 	return &d.scene
 }
@@ -67,7 +74,7 @@ func (d *drawing) heading(c *Chart, area box, lowest float64) float64 {
 		return y
 	}
 	y = d.lines("title", wrap(c.Title, titleSize, true, w, 2), titleSize, true, paint, area.x0, area.y0)
-	if most := min(3, int((lowest-y)/(subtitleSize*leading))); most > 0 {
+	if most := min(mostSubtitle, int((lowest-y)/(subtitleSize*leading))); most > 0 {
 		y = d.lines("subtitle", wrap(c.Subtitle, subtitleSize, false, w, most), subtitleSize, false, Muted, area.x0, y)
 	}
 	if y += 4; len(c.Keys) > 0 {
@@ -92,10 +99,23 @@ const (
 	keySwatch = 14.0
 )
 
+// keyRows is how many rows keys take in a width.
+func keyRows(keys []Key, width float64) int {
+	x, rows := 0.0, 1
+	for _, k := range keys {
+		need := keySwatch + 5 + textWidth(fit(clean(k.Text), labelSize, false, min(260, width-keySwatch-5)), labelSize, false)
+		if x > 0 && x+need > width {
+			x, rows = 0, rows+1
+		}
+		x += need + 14
+	}
+	return rows
+}
+
 // legend writes keys in rows; those without room are counted.
 func (d *drawing) legend(keys []Key, x0, x1, y, lowest float64) float64 {
 	x, rows := x0, 1
-	most := max(1, min(3, int((lowest-y)/keyRow)))
+	most := max(1, min(mostKeyRows, int((lowest-y)/keyRow)))
 	for i, k := range keys {
 		left := len(keys) - i
 		more := fmt.Sprintf("and %d more", left)
@@ -378,7 +398,11 @@ func (d *drawing) axes(p *plot) {
 			x := p.x.at(ticks[i])
 			grid = append(grid, []XY{{x, a.y0}, {x, a.y1}})
 			half := textWidth(text, labelSize, false) / 2
-			d.writeIfFree(label{kind: "tick", text: text, size: labelSize, paint: Muted, anchor: Middle, x: min(x, d.scene.Width-half-1), y: a.y1 + 12})
+			tick := label{kind: "tick", text: text, size: labelSize, paint: Muted, anchor: Middle, x: min(x, d.scene.Width-half-1), y: a.y1 + 12}
+			if !d.writeIfFree(tick) && x-half < a.x0 { // the lowest of the y axis is there
+				tick.x = a.x0 - 2 + half
+				d.writeIfFree(tick)
+			}
 		}
 	}
 	if len(grid) > 0 {

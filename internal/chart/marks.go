@@ -155,10 +155,10 @@ func (d *drawing) calloutClear(p *plot, b *Bar, at box, rules [][2]XY) bool {
 			if y+descent*size > high || y-ascent*size < low {
 				continue
 			}
-			for _, shift := range []float64{0, w/2 - 4, 4 - w/2, w/2 + 3, -w/2 - 3} {
+			for _, shift := range shifts(x, w, rules) {
 				l := label{kind: "callout", plate: true, text: text, size: size, paint: Ink, anchor: Middle, x: x + shift, y: y}
 				place, ok := d.free(&l, box{p.area.x0, low, d.frame.x1, high})
-				if !ok || d.crosses(x, at, place) || across(rules, place) {
+				if !ok || d.crosses(x, at, place) || across(rules, place.wider(clearance)) {
 					continue
 				}
 				if row > 0 {
@@ -175,6 +175,23 @@ func (d *drawing) calloutClear(p *plot, b *Bar, at box, rules [][2]XY) bool {
 		}
 	}
 	return false
+}
+
+// shifts are places of a label of width w beside the middle of its bar: at it, to its sides, and
+// up to the vertical rules that would cross it.
+func shifts(x, w float64, rules [][2]XY) []float64 {
+	out := []float64{0}
+	for _, r := range rules {
+		if r[0].X != r[1].X {
+			continue
+		}
+		for _, shift := range []float64{r[0].X - clearance - 1 - w/2 - x, r[0].X + clearance + 1 + w/2 - x} {
+			if math.Abs(shift) <= w/2+3 {
+				out = append(out, shift)
+			}
+		}
+	}
+	return append(out, w/2-4, 4-w/2, w/2+3, -w/2-3)
 }
 
 // leaderBox returns the box of the line from a bar to its label.

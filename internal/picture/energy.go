@@ -32,21 +32,29 @@ func energy(s Step) (*chart.Chart, error) {
 			continue
 		}
 		k := l.add(partStyle(o.Block, o.Lane.String(), s.experts()))
-		text := fmt.Sprintf("%s J · %s", number.Plain(o.Joules, 3), percent(o.Joules/drawn.Joules))
+		text := fmt.Sprintf("%s · %s", joules(o.Joules), percent(o.Joules/drawn.Joules))
 		p.AddBar(o.Name, chart.Bar{To: o.Joules, Paint: k.paint, Hatch: k.hatch, After: text, Tip: o.Name + ": " + text})
 	}
 	for _, more := range []struct {
 		name   string
 		joules float64
-	}{{fmt.Sprintf("%d others", others), rest}, {"waiting for other stages", drawn.Joules - named}} {
+	}{{othersText(others), rest}, {"waiting for other stages", drawn.Joules - named}} {
 		if more.joules > 1e-9*drawn.Joules {
-			p.AddBar(more.name, chart.Bar{To: more.joules, Paint: chart.Muted, After: fmt.Sprintf("%s J · %s", number.Plain(more.joules, 3), percent(more.joules/drawn.Joules))})
+			p.AddBar(more.name, chart.Bar{To: more.joules, Paint: chart.Muted, After: fmt.Sprintf("%s · %s", joules(more.joules), percent(more.joules/drawn.Joules))})
 		}
 	}
 	c.Keys, c.Panels = l.keys, []chart.Panel{p}
 	c.Note = strings.TrimSpace(fmt.Sprintf("%s J in all: %.0f W at %.0f%% of the full clock, under a limit of %.0f W. ", number.Plain(drawn.Joules, 3), drawn.Watts(), 100*drawn.Clock, s.result().Problem.System.Limit()) + c.Note)
 	c.Description = fmt.Sprintf("A bar for each operator of the %s. %s takes the most energy, %s of it.", s.name(), ops[0].Name, percent(ops[0].Joules/drawn.Joules))
 	return c, nil
+}
+
+// joules is an energy for people.
+func joules(j float64) string {
+	if j < 1 {
+		return number.Plain(1e3*j, 3) + " mJ"
+	}
+	return number.Plain(j, 3) + " J"
 }
 
 // limits is what a plan draws under each of several power limits.
@@ -115,6 +123,7 @@ func watts(l Load) (*chart.Chart, error) {
 		return chart.Line{Paint: chart.Muted, Dash: true, Label: fmt.Sprintf("%s %.0f W", name, watts), Points: []chart.XY{{X: 0, Y: watts}, {X: end, Y: watts}}}
 	}
 	mean, waiting := r.WattsPerProcessor(), r.Energy.Waiting/r.Energy.Procs
+	c.Title = fmt.Sprintf("Power over time: %.0f W per GPU on average", mean) // a restless line leaves its level no room for a name
 	p.Lines = []chart.Line{level("mean", mean), level("waiting", waiting), drawn}
 	c.Panels = []chart.Panel{p}
 	c.Note = fmt.Sprintf("%s J per request, %s J per output token.", number.Plain(r.Joules()/float64(max(1, r.Requests)), 3), number.Plain(r.Joules()/float64(max(1, r.Output)), 3))

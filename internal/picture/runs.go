@@ -193,7 +193,7 @@ func seriesStyle(i int) (chart.Paint, chart.Form) {
 func keyOf(i, of int, name string) chart.Key {
 	paint, form := seriesStyle(i)
 	if i == mostSeries {
-		name = fmt.Sprintf("%d others", of-i)
+		name = othersText(of - i)
 	}
 	return chart.Key{Paint: paint, Form: form, Text: name}
 }

@@ -36,6 +36,7 @@ type Scan struct {
 	// User and GPU are the speeds of a frontier.
 	User, GPU Series
 	Kinds     []string           // the axes of each point that are not numbers, in words; nil: none
+	Loads     []string           // what each point asks of a deployment, in words; nil: all the same
 	Held      map[string]float64 // the highest rates at which limits hold, by the other axes in words
 	// Plans are searches on several systems; empty: none.
 	Plans []*advice.Plans
@@ -91,7 +92,7 @@ func OfScan(r *report.Scan) *Scan {
 		s.Y = &other
 	}
 	s.By, s.Others, s.Why, s.Held = r.OtherAxes(x), r.OtherAxes(x, y), r.Why(), r.HighestRates(x)
-	s.Kinds = r.OtherAxes(numeric...)
+	s.Kinds, s.Loads = r.OtherAxes(append(numeric, r.Loads()...)...), r.OtherAxes(r.Choices()...)
 	s.Less = sweep.Figures(r.Of.Of)[r.Objective()].Better < 0
 	s.Value = figure(sweep.Figures(r.Of.Of)[r.Objective()].Name)
 	if panels := panelsOf(r); r.Of.Of == question.Simulate { // what is asked for is no result of it
@@ -202,13 +203,8 @@ func (s *Scan) lines() (*chart.Chart, error) {
 	if s.X.Values == nil {
 		return nil, errors.New("lines need an axis of numbers")
 	}
-	c := &chart.Chart{Kind: "lines", Title: cmp.Or(s.Says, "Over "+s.X.Name), Subtitle: s.Title}
-	var names []string
-	for _, by := range s.By {
-		if !slices.Contains(names, by) {
-			names = append(names, by)
-		}
-	}
+	c := &chart.Chart{Kind: "lines", Title: s.Says, Subtitle: s.Title}
+	names := s.curves()
 	most := 0
 	for _, p := range s.Panels {
 		most = max(most, len(p.Series))
@@ -217,11 +213,11 @@ func (s *Scan) lines() (*chart.Chart, error) {
 			panel.Rules = append(panel.Rules, chart.Rule{Y: chart.At(p.Limit), Paint: chart.Red, Dash: true, Label: p.Says})
 		}
 		for k := range p.Series {
-			for i, name := range names {
-				s.line(&panel, &p.Series[k], k, len(p.Series)-1, i, name, len(names))
+			for i, name := range names.all {
+				s.line(&panel, &p.Series[k], k, len(p.Series)-1, i, name, names)
 			}
 		}
-		if len(names) > mostShaded {
+		if len(names.all) > mostShaded {
 			panel.Areas = nil
 		}
 		if len(panel.Areas) > 0 {
@@ -234,32 +230,15 @@ func (s *Scan) lines() (*chart.Chart, error) {
 	if len(c.Panels) == 0 {
 		return nil, errors.New("no point has numbers along " + cmp.Or(s.X.Name, "an axis"))
 	}
-	if len(names) > 1 && len(s.Held) > 0 { // the first sentence is of one curve
+	switch several := len(names.all) > 1; {
+	case several && len(s.Held) > 0: // the first sentence is of one curve
 		c.Title = fmt.Sprintf("%s over %s: what holds", c.Panels[0].Y.Title, s.X.Name)
+	case c.Title == "" || len(c.Title) > longestTitle:
+		c.Title = fmt.Sprintf("%s over %s", c.Panels[0].Y.Title, s.X.Name)
 	}
 	c.Keys = s.keys(names, most)
-	c.Description = fmt.Sprintf("%d panels over %s, with a line for each of %d values of the other axes.", len(c.Panels), s.X.Name, len(names))
+	c.Description = fmt.Sprintf("%d panels over %s, with a line for each of %d values of the other axes.", len(c.Panels), s.X.Name, len(names.all))
 	return c, nil
-}
-
-// keys name the lines: those of several groups of points, or the figures of a single one.
-func (s *Scan) keys(names []string, figures int) (keys []chart.Key) {
-	for i, name := range names[:min(len(names), mostSeries)] {
-		if name == "" {
-			continue
-		}
-		text := name
-		if rate, holds := s.Held[name]; holds {
-			text += ": holds " + number.Plain(rate, 4)
-		}
-		keys = append(keys, chart.Key{Paint: chart.Series(i), Form: chart.FormOf(i), Text: text})
-	}
-	if len(names) == 1 && figures > 1 {
-		for k, of := range s.Panels[0].Series {
-			keys = append(keys, chart.Key{Paint: chart.Series(k), Form: chart.FormOf(k), Text: of.Name})
-		}
-	}
-	return keys
 }
 
 // mostShaded is how many curves have their bands shaded, which would cover each other.
@@ -280,45 +259,6 @@ func (s *Scan) empty(title string, list []Series) chart.Panel {
 		panel.Rules = append(panel.Rules, chart.Rule{X: chart.At(rate), Paint: chart.Muted, Dash: true, Label: "holds " + number.Plain(rate, 4)})
 	}
 	return panel
-}
-
-// line adds the kth series of one group of points to a panel, the last one with its band.
-func (s *Scan) line(panel *chart.Panel, of *Series, k, last, group int, name string, groups int) {
-	paint, form := chart.Series(group), chart.FormOf(group)
-	if groups == 1 {
-		paint, form = chart.Series(k), chart.FormOf(k)
-	}
-	line := chart.Line{Paint: paint, Dash: groups > 1 && k%2 == 1}
-	dots := chart.Dots{Paint: paint, Form: form}
-	var area chart.Area
-	for i, by := range s.By {
-		x, y := s.X.Values[i], of.Values[i]
-		if by != name || math.IsNaN(x) || math.IsNaN(y) {
-			continue
-		}
-		at := chart.XY{X: x, Y: y}
-		line.Points = append(line.Points, at)
-		dots.Points = append(dots.Points, chart.Dot{XY: at, Tip: fmt.Sprintf("%s %s %s: %s", name, s.X.Name, chart.Number(x), chart.Number(y))})
-		switch {
-		case of.Width != nil && of.Width[i] > 0:
-			area.Upper = append(area.Upper, chart.XY{X: x, Y: y + of.Width[i]})
-			area.Lower = append(area.Lower, chart.XY{X: x, Y: max(0, y-of.Width[i])})
-		case k == last && of.Band != nil && of.Band[i] > 0:
-			area.Upper = append(area.Upper, chart.XY{X: x, Y: y * (1 + of.Band[i])})
-			area.Lower = append(area.Lower, chart.XY{X: x, Y: y / (1 + of.Band[i])})
-		}
-	}
-	if len(line.Points) == 0 {
-		return
-	}
-	for _, points := range [][]chart.XY{line.Points, area.Upper, area.Lower} {
-		slices.SortFunc(points, func(a, b chart.XY) int { return cmp.Compare(a.X, b.X) })
-	}
-	if len(area.Upper) > 1 && len(area.Upper) == len(line.Points) {
-		area.Paint, area.Faint = paint, true
-		panel.Areas = append(panel.Areas, area)
-	}
-	panel.Lines, panel.Dots = append(panel.Lines, line), append(panel.Dots, dots)
 }
 
 // spansDecades reports whether values differ by so large ratios that even steps would hide most of
@@ -460,50 +400,6 @@ func (s *Scan) frontiers() (*chart.Chart, error) {
 	}
 	c.Panels = []chart.Panel{panel}
 	c.Description = fmt.Sprintf("The frontiers of %d systems between the speed of a user and %s. The best of each: %s.", len(s.Plans), title, strings.Join(names, ", "))
-	return c, nil
-}
-
-func (s *Scan) speeds() (*chart.Chart, error) {
-	if len(s.Plans) > 0 {
-		return nil, errors.New("the kind frontier shows plans of several systems")
-	}
-	c := &chart.Chart{Kind: "speeds", Title: "Speed of a user against throughput of a GPU", Subtitle: s.Title}
-	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "tokens/s per user", Zero: true}, Y: chart.Axis{Title: "tokens/s per GPU", Zero: true}}
-	groups := map[string]int{}
-	var all []chart.Dot
-	for i := range s.User.Values {
-		x, y := s.User.Values[i], s.GPU.Values[i]
-		if math.IsNaN(x) || math.IsNaN(y) || x == 0 {
-			continue
-		}
-		kind := ""
-		if s.Kinds != nil {
-			kind = s.Kinds[i]
-		}
-		at, ok := groups[kind]
-		if !ok {
-			at = len(p.Dots)
-			groups[kind] = at
-			p.Dots = append(p.Dots, chart.Dots{Paint: chart.Series(at), Form: chart.FormOf(at)})
-			if kind != "" && at < mostSeries {
-				c.Keys = append(c.Keys, chart.Key{Paint: chart.Series(at), Form: chart.FormOf(at), Text: kind})
-			}
-		}
-		one := chart.Dot{XY: chart.XY{X: x, Y: y}, Tip: fmt.Sprintf("%s: %s tokens/s/user, %s tokens/s/GPU", s.place(i), chart.Number(x), chart.Number(y))}
-		p.Dots[at].Points, all = append(p.Dots[at].Points, one), append(all, one)
-	}
-	if len(all) == 0 {
-		return nil, errors.New("no point has clients")
-	}
-	for i := range p.Dots {
-		front := best(p.Dots[i].Points)
-		slices.Reverse(front) // from the fastest on, as steps: between two points there is none
-		if i < mostSeries {
-			p.Lines = append(p.Lines, chart.Line{Paint: p.Dots[i].Paint, Width: 1.5, Points: staircase(front)})
-		}
-	}
-	c.Panels = []chart.Panel{p}
-	c.Description = fmt.Sprintf("%d points by the speed that a user sees and the throughput of a GPU; the steps are those that no other of their kind beats in both.", len(all))
 	return c, nil
 }
 

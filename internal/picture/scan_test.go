@@ -92,6 +92,56 @@ func TestSpeedsTellSystemsApart(t *testing.T) {
 	}
 }
 
+// TestSpeedsOfLoads: users of short and of long prompts have panels of their own, and no steps join
+// them.
+func TestSpeedsOfLoads(t *testing.T) {
+	s := &Scan{Title: "four points", Loads: []string{"isl 1024", "isl 1024", "isl 8192", "isl 8192"}, By: make([]string, 4),
+		User: Series{Values: []float64{10, 20, 8, 16}}, GPU: Series{Values: []float64{90, 80, 40, 30}}}
+	c, err := s.speeds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked(t, "speeds of two loads", c, false)
+	if len(c.Panels) != 2 || c.Panels[1].Title != "isl 8192" || len(c.Panels[1].Lines) != 1 {
+		t.Fatalf("panels %+v", c.Panels)
+	}
+	for _, q := range c.Panels[1].Lines[0].Points {
+		if q.Y > 40 {
+			t.Errorf("the steps of long prompts pass through %v", q)
+		}
+	}
+}
+
+// TestManyCurves: where lines are more than colours, a colour is a value of one axis, the ends of
+// the lines say the other, and the legend is whole; a conclusion that is no title is none.
+func TestManyCurves(t *testing.T) {
+	s := &Scan{Title: "many points", Says: strings.Repeat("Best is one of them for some of the loads. ", 4), X: Series{Name: "batch"}}
+	figure := Series{Name: "TPOT"}
+	for i, system := range []string{"H100_SXM", "H200", "B200"} {
+		for k, isl := range []string{"1024", "2048", "4096"} {
+			for batch := 1.0; batch <= 4; batch *= 2 {
+				s.X.Values, s.By = append(s.X.Values, batch), append(s.By, "system "+system+", isl "+isl)
+				figure.Values = append(figure.Values, batch*float64(40-4*i-13*k))
+			}
+		}
+	}
+	s.Panels = []ScanPanel{{"TPOT ms", 0, "", []Series{figure}}}
+	c, err := s.lines()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked(t, "many curves", c, false)
+	if c.Title != "TPOT over batch" || len(c.Keys) != 3 || c.Keys[2].Text != "system B200" {
+		t.Errorf("%q with the legend %v", c.Title, c.Keys)
+	}
+	p := &c.Panels[0]
+	for i, d := range p.Dots {
+		if end := d.Points[len(d.Points)-1].Label; d.Paint != c.Keys[i/3].Paint || !strings.HasPrefix(end, "isl ") {
+			t.Errorf("line %d has the paint %v, and ends in %q", i, d.Paint, end)
+		}
+	}
+}
+
 // TestHeatMapOfRatios: values over two orders of magnitude have colours by their logarithms, and
 // axes their whole numbers.
 func TestHeatMapOfRatios(t *testing.T) {

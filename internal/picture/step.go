@@ -72,7 +72,7 @@ func share(s Step) (*chart.Chart, error) {
 		p.AddBar(o.Name, chart.Bar{To: 100 * o.Share, Paint: k.paint, Hatch: k.hatch, After: text, Tip: fmt.Sprintf("%s: %s, bound by %s", o.Name, text, cmp.Or(o.BoundBy(), "waiting"))})
 	}
 	if others > 0 {
-		p.AddBar(fmt.Sprintf("%d others", others), chart.Bar{To: 100 * rest, Paint: chart.Muted, After: fmt.Sprintf("%s · %s", percent(rest), duration(rest*s.micros()))})
+		p.AddBar(othersText(others), chart.Bar{To: 100 * rest, Paint: chart.Muted, After: fmt.Sprintf("%s · %s", percent(rest), duration(rest*s.micros()))})
 	}
 	if len(ops) == 0 {
 		return nil, errors.New("no operator takes any time")
@@ -81,6 +81,9 @@ func share(s Step) (*chart.Chart, error) {
 	c.Description = fmt.Sprintf("A bar for each operator of the %s. The longest is %s with %s.", s.name(), ops[0].Name, percent(ops[0].Share))
 	return c, nil
 }
+
+// othersText counts what has no mark of its own.
+func othersText(n int) string { return number.Count(n, "other") }
 
 func roofline(s Step) (*chart.Chart, error) {
 	ops, ceilings := s.Why.Roofline()
@@ -106,7 +109,7 @@ func roofline(s Step) (*chart.Chart, error) {
 	}
 	slices.SortStableFunc(ops, func(a, b *estimate.Operator) int { return cmp.Compare(b.Share, a.Share) })
 	var l legend
-	series := map[string]int{}
+	series, stems := map[string]int{}, ""
 	for _, o := range ops {
 		k := l.add(partStyle(o.Block, "", s.experts()))
 		at, ok := series[k.name]
@@ -122,6 +125,7 @@ func roofline(s Step) (*chart.Chart, error) {
 		case o.Share >= leastJudged:
 			name += fmt.Sprintf(", %.0f%% of %s", 100*reached, ceiling)
 			if reached > 0 && reached < 1 {
+				stems = " Dashed stems: the way to the ceiling."
 				p.Lines = append(p.Lines, chart.Line{Paint: k.paint, Width: 1, Dash: true, Points: []chart.XY{spot, {X: spot.X, Y: spot.Y / reached}}})
 			}
 		}
@@ -133,7 +137,7 @@ func roofline(s Step) (*chart.Chart, error) {
 	}
 	c.Keys = append(l.keys, chart.Key{Paint: chart.Ink, Form: chart.Stroke, Text: "peak"}, chart.Key{Paint: chart.Muted, Form: chart.Stroke, Dash: true, Text: "calibrated"})
 	c.Panels = []chart.Panel{p}
-	c.Note = ceilingsText(ceilings) + " The larger a point, the more of the step it takes; operators in one kernel are one point. Dashed stems: the way to the ceiling."
+	c.Note = ceilingsText(ceilings) + " The larger a point, the more of the step it takes; operators in one kernel are one point." + stems
 	c.Description = fmt.Sprintf("%d operators of the %s by operations per byte and operations per second, under the ceilings of %s.", len(ops), s.name(), s.result().Problem.System.Name)
 	return c, nil
 }
@@ -306,7 +310,7 @@ func breakdown(s Step) (*chart.Chart, error) {
 	c := s.frame("breakdown", "Where the time goes")
 	sh := &s.result().Shares
 	unit, size := timeUnit(s.micros())
-	p := chart.Panel{Weight: 1, X: chart.Axis{Title: "time in " + unit, Zero: true}, Y: chart.Axis{Bands: []string{"by part", "by bound"}}}
+	p := chart.Panel{Weight: 1, Airy: true, X: chart.Axis{Title: "time in " + unit, Zero: true}, Y: chart.Axis{Bands: []string{"by part", "by bound"}}}
 	p.X.High = chart.At(s.micros() / size * 1.01)
 	var l legend
 	for band, list := range [][]segment{

@@ -38,6 +38,10 @@ func (r *Scan) axes() (out []int) {
 	return out
 }
 
+// Choices and Loads are the numbers of the axes that one could choose along, and of the others.
+func (r *Scan) Choices() []int { return slices.DeleteFunc(r.axes(), r.isLoad) }
+func (r *Scan) Loads() []int   { return slices.DeleteFunc(r.axes(), r.isChoice) }
+
 // isLimit reports whether the values of an axis limit a latency.
 func (r *Scan) isLimit(axis int) bool {
 	s := r.Of.Axes[axis].Setting
