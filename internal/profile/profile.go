@@ -42,8 +42,8 @@ func (c *Class) IsProduct() bool {
 	return strings.HasPrefix(c.Name, "products") || c.Name == "experts"
 }
 
-// Difference is the predicted share less the measured one.
-func (c *Class) Difference() float64 { return c.Predicted - c.Measured }
+// Difference is the measured share less the predicted one, as that of the times of a step.
+func (c *Class) Difference() float64 { return c.Measured - c.Predicted }
 
 type Total struct {
 	Measured float64 // of the time, by all kernels of the summary
@@ -125,6 +125,12 @@ func OperatorClass(name string) string {
 	return ""
 }
 
+// Products of steps without experts can be told apart by no name, and need not be.
+const (
+	products     = "products"
+	notToldApart = "products, not told apart"
+)
+
 // gathered is the exchange of experts whose tokens are gathered: collectives like others.
 const gathered = "gathering of tokens"
 
@@ -138,8 +144,13 @@ func Compare(kernels []Kernel, ops []estimate.Operator) ([]Class, float64, error
 		all[i].Name, all[i].Remark = c.Name, c.Remark
 		index[c.Name] = i
 	}
+	experts := slices.ContainsFunc(ops, func(o estimate.Operator) bool { return OperatorClass(o.Name) == "experts" })
 	for _, k := range kernels {
-		c := &all[index[ClassOf(k.Name)]]
+		class := ClassOf(k.Name)
+		if class == notToldApart && !experts && len(ops) > 0 {
+			class = products
+		}
+		c := &all[index[class]]
 		c.Measured += k.Share
 		c.Kernels = append(c.Kernels, k)
 	}

@@ -162,6 +162,25 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
+// TestProductsWithoutExperts: kernels whose names do not say whether experts run in them are
+// products where a step has no experts, and apart where it has.
+func TestProductsWithoutExperts(t *testing.T) {
+	kernels := []Kernel{{Name: "void cutlass::device_kernel<gemm_sm90>", Share: 1}}
+	for _, c := range []struct{ operator, class string }{{"up", products}, {"expert up", notToldApart}} {
+		var o estimate.Operator
+		o.Name, o.Times, o.Time, o.Peak.Engine = c.operator, 1, 1, estimate.Cube
+		got, _, err := Compare(kernels, []estimate.Operator{o})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			if (got[i].Measured > 0) != (got[i].Name == c.class) {
+				t.Errorf("beside %s: %s has %g of the time", c.operator, got[i].Name, got[i].Measured)
+			}
+		}
+	}
+}
+
 func TestCompare(t *testing.T) {
 	operator := func(name string, time float64) (o estimate.Operator) {
 		o.Name, o.Times, o.Time, o.Peak.Engine = name, 1, time, estimate.Cube

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"throughline/internal/profile"
@@ -44,7 +45,10 @@ var classColumns = []table.Column[*profile.Class]{
 		if !c.HasOperator() {
 			return nil
 		}
-		return 100 * c.Difference()
+		if points := 100 * c.Difference(); math.Abs(points) >= 0.05 {
+			return points
+		}
+		return 0.0 // and not −0.0
 	}},
 	{Title: "longest kernels", Rank: 2, Cell: func(c *profile.Class) string { return longest(c.Kernels) }},
 }
