@@ -21,10 +21,11 @@ import (
 // engines of drawn behaviour, on a chip with measured kernels, and of small models on drawn chips.
 func TestSums(t *testing.T) {
 	sums := golden.Sums{}
-	for i, name := range draw.Families {
-		m, set := builtin.Model(t, name)
+	for at := range 3 * len(draw.Families) {
+		i, round := at%len(draw.Families), at/len(draw.Families)
+		m, set := builtin.Model(t, draw.Families[i])
 		for k := range draw.Layouts {
-			n := i + k
+			n := i + k + 3*round
 			p := estimate.Problem{
 				Model: m, Settings: set, System: builtin.Kept(t), Assume: &assume.Physical, Phase: op.Phase(n % 2),
 				Lengths: workload.Lengths{Input: 3000, Output: 700}, Acceptance: []float64{0.8, 0.5},
@@ -47,7 +48,8 @@ func TestSums(t *testing.T) {
 				p.Eager = &op.Eager{Launch: 4e-6}
 			}
 			pl := draw.Laid(k, m.IsMoE())
-			draw.Behave(&pl.Behaviour, uint64(i), uint64(k))
+			draw.Behave(&pl.Behaviour, uint64(at), uint64(k))
+			pl.Under = round
 			pl.PieceSeconds, pl.Launch, pl.PromptLaunch = 1e-9*pl.PieceSeconds, 1e-9*pl.Launch, 1e-9*pl.PromptLaunch
 			pl.Batch = plan.Batch{Count: 1 + n%2, Size: 6}
 			if m.IsMoE() && k != 0 && k != 2 {

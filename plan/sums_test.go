@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"strings"
 	"testing"
 
 	"throughline/internal/test/builtin"
@@ -45,6 +46,24 @@ func TestSums(t *testing.T) {
 		}
 		sums.Fields("experts", plan.ExpertSplits(procs))
 	}
+	for _, text := range []string{
+		"tp8", "3 × dp4·pp1·tp2 ep8·etp1·edp1 +32 mtp1", "3xtp8,ep8", "2*TP4;batch=7 cp2", "tp2 tbo", "tp2 sbo", "tp2 tbo sbo", "tp2 TBO tbo", "", "2x", "0x tp1", "1000000x tp1", "1000001x tp1", "99999999999999999999x tp1",
+		"tp0", "tp1000000", "tp1000001", "tp", "tpx", "xp3", "tp2 tp2", "+0", "+-1", "mtp0", "batch0", "batch1", "7", "7 tp2", "tp1.pp2", "ep=4 etp=2 edp=3",
+	} {
+		w, err := plan.ParseWords(text)
+		if err != nil {
+			sums.Fields("words refused", err.Error())
+			continue
+		}
+		sums.Fields("words", w)
+	}
+	for o := range plan.OverlapCount {
+		found, ok := plan.FindOverlap(strings.ToUpper(o.String()))
+		short, also := plan.FindOverlap(o.Word())
+		sums.Fields("overlap", []any{o.String(), o.Word(), o.Batches(), o.Least(), int(found), ok, int(short), also, plan.OverlapWords()[o.Word()]})
+	}
+	_, known := plan.FindOverlap("none")
+	sums.Fields("overlaps", []any{plan.OverlapNames(), known})
 	for layers := 1; layers < 50; layers += 3 {
 		for pp := 1; pp < 7; pp++ {
 			for i := range 8 {
@@ -83,4 +102,17 @@ func TestSums(t *testing.T) {
 		}
 	}
 	sums.Check(t, "testdata/sums.tsv")
+}
+
+// TestRange: more than the first, up to the second.
+func TestRange(t *testing.T) {
+	r := plan.Range{From: 2, To: 5}
+	for x, want := range map[float64]bool{1: false, 2: false, 2.5: true, 5: true, 5.5: false} {
+		if r.Holds(x) != want {
+			t.Errorf("%v holds %v: %v", r, x, !want)
+		}
+	}
+	if (plan.Range{}).Holds(0) {
+		t.Error("nothing holds nothing")
+	}
 }

@@ -146,7 +146,7 @@ func twoBatches(p *Pass, rec *Recorder) float64 {
 	var sum Leg // since the last exchange
 	o := order{runs: p.Runs}
 	o.survey()
-	for o.layer = 0; o.layer < o.depth; o.layer++ {
+	for ; o.layer < o.depth; o.layer++ {
 		for b := range op.BlockCount {
 			i := o.next(b)
 			if i < 0 {

@@ -54,6 +54,23 @@ func TestSums(t *testing.T) {
 			}
 			addOutcome(sums, "split", &s.split.Prefill, &s.split.Decode, &split)
 		}
+		limits := []float64{0, 1e-4, 1e-3, 1e-2}
+		under, err := search.SplitUnder(context.Background(), &s.split, limits, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range under {
+			one := s.split
+			one.Decode.Limit = limits[j]
+			alone, err := search.Split(context.Background(), &one, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if alone.Requests != under[j].Requests || alone.Decode.Found != under[j].Decode.Found {
+				t.Errorf("%d: under %v together %v requests, alone %v", i, limits[j], under[j].Requests, alone.Requests)
+			}
+			addOutcome(sums, "split under limits", &one.Prefill, &one.Decode, &under[j])
+		}
 		sums.Fields("plans", s.one.Plans())
 	}
 	sums.Check(t, "testdata/sums.tsv")

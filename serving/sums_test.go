@@ -7,6 +7,7 @@ import (
 	"throughline/deploy"
 	"throughline/internal/test/golden"
 	"throughline/internal/test/questions"
+	"throughline/op"
 	"throughline/serving"
 )
 
@@ -14,7 +15,7 @@ import (
 // is handed over, curves.
 func TestSums(t *testing.T) {
 	sums := golden.Sums{}
-	for _, s := range questions.Deployments(t, 400, 33) {
+	for _, s := range questions.Deployments(t, 900, 33) {
 		d, l := &s.Deployment, s.Load
 		p, err := serving.NewPredictor(d)
 		if err != nil {
@@ -32,16 +33,24 @@ func TestSums(t *testing.T) {
 		if fact, known := confidence.Narrower(); fact != nil {
 			sums.Fields(of+" confidence with "+fact.Name, known)
 		}
-		l.Clients, l.Requests = 3*l.Clients, 0
-		more, err := p.Predict(d, l)
-		sums.Fields(of+" with three times the clients", more)
-		if err != nil {
-			sums.Fields("refusals", err.Error())
+		for i, clients := range []int{1, (l.Clients + 3) / 4, 3 * l.Clients} {
+			other := l
+			other.Clients, other.Requests = clients, 0
+			more, err := p.Predict(d, other)
+			sums.Fields(of+[]string{" with one client", " with fewer clients", " with three times the clients"}[i], more)
+			if err != nil {
+				sums.Fields("refusals", err.Error())
+			}
 		}
 		sums.Add(of, "held", p.Held(d, l.Lengths))
 		sums.Add(of, "free", p.Free(d, l.Lengths))
 		for i := range d.Pools {
 			addPool(t, sums, of+" "+d.Pools[i].Role.String(), p, &s, &d.Pools[i], seen.TPOT)
+			d.Pools[i].Plan.Batch.Size *= 1000
+		}
+		p.Fit(d, l.Lengths)
+		for i := range d.Pools {
+			sums.Add(of, "fitting batch", float64((1+i)*d.Pools[i].Plan.Batch.Size))
 		}
 	}
 	sums.Check(t, "testdata/sums.tsv")
@@ -55,6 +64,15 @@ func addPool(t *testing.T, sums golden.Sums, of string, p *serving.Predictor, s 
 		sums.Fields("refusals", err.Error())
 	}
 	sums.Add(of, "cache tokens", tokens)
+	for _, phase := range []op.Phase{op.Prefill, op.Decode} {
+		if pool.Role.Does(phase) {
+			bare, err := p.Step(d, phase, &pool.Plan, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sums.Fields(of+" bare step", bare.Estimate)
+		}
+	}
 	sums.Fields(of+" memory", p.Memory(d, pool, n))
 	if pool.Role == deploy.Prefill {
 		busy, left, err := p.Transfer(d, n.Input)

@@ -41,6 +41,35 @@ func TestSums(t *testing.T) {
 			}
 		}
 		sums.Fields("stand-ins", set.StandIns(types, true))
+		sums.Fields("stand-ins of others", set.StandIns(types, false))
+		for _, by := range []kernel.Backends{types.PrefillBy, types.DecodeBy} {
+			for i, prefill := range []bool{false, true} {
+				if set.Differs(by, prefill) {
+					sums.Add("backends", "differ", float64(1+i))
+				}
+			}
+		}
+	}
+	for role := range kernel.RoleCount {
+		sums.Fields("role", []any{int(role), role.Charged(), role.Launched(), role.Included()})
+		for _, u := range []kernel.Uses{{{Slot: kernel.Decode, Role: role}}, {{Slot: kernel.Decode, Role: kernel.Within}, {Slot: kernel.Decode, Role: role}}, {}} {
+			sums.Fields("uses", u.Own())
+		}
+	}
+	for _, stored := range []string{"int4", "float4", "bfloat16"} {
+		for _, computed := range []string{"bfloat16", "float8", "float16"} {
+			key := kernel.StoredExperts(stored, computed)
+			sums.Fields("stored experts", []any{key, kernel.StoredBytes(key, 7)})
+		}
+	}
+	if latent, ok := set.Timing(kernel.Decode, set.Keys(kernel.Decode)[0]); ok {
+		for i, s := range shapes() {
+			by := kernel.LatentBy(latent)
+			sums.Add("latent by another", "seconds", by.Seconds(&pace, &s))
+			if by.Beyond(&s) {
+				sums.Add("latent by another", "beyond", float64(1+i))
+			}
+		}
 	}
 	sums.Check(t, "testdata/sums.tsv")
 }
