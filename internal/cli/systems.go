@@ -23,12 +23,12 @@ func newSystems(s Streams) *cobra.Command {
 		Short: "List the built-in systems, show one",
 		Long: `Systems lists the built-in systems. The columns:
 
-  matrix T/s  peak matrix rate by number type
-  GiB, GB/s   capacity and bandwidth of the memory of one GPU
-  scale-up    innermost network: GPUs in a group × bandwidth of each
-  scale-out   outermost network
-  kernels     the chip whose measured kernels are used, at the peaks of this one; empty: a
-              plain roofline`,
+  matrix T/s    peak matrix rate by number type
+  GiB, GB/s     capacity and bandwidth of the memory of one GPU
+  network 0     innermost network: GPUs in a group × bandwidth of each
+  last network  outermost network
+  kernels       the chip whose measured kernels are used, at the peaks of this one; empty: a
+                plain roofline`,
 		Example: `  throughline systems
   throughline systems show H800_IB
   throughline systems show H800_IB --json > my_chip.json`,

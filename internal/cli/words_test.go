@@ -10,7 +10,7 @@ import (
 )
 
 // otherNames are words for things that have another name here: docs/words.md.
-var otherNames = regexp.MustCompile(`\b(per card|cards? of|cube|processors?|npus?|accelerators?|[a-z]+_microbatchsize|SLOs?|iterations?)\b| -\d+(\.\d+)?%`)
+var otherNames = regexp.MustCompile(`\b(per card|cards? of|cube|processors?|npus?|accelerators?|[a-z]+_microbatchsize|SLOs?|iterations?|scale-up|scale-out)\b| -\d+(\.\d+)?%`)
 
 // TestOneVocabulary: what commands print has one name for one thing, and a minus sign for what is
 // less.
@@ -29,6 +29,8 @@ func TestOneVocabulary(t *testing.T) {
 		"explain --model llama_3_8b --system H200 --batch 8",
 		"simulate --model llama_3_8b --system H200 --rate 2 --isl 200 --osl 20 --num-prompts 50",
 		"diff H100_SXM H200",
+		"systems",
+		"explain --model llama_3_8b --system 910C_with_1die --batch 8",
 		"comm --system H200 --library deepep --ep 8,16",
 		"run -c ../../configs/split_and_fusion.json -o " + dir,
 		"estimate --model llama_3_8b --system H200 --batch 8:32:x2 --isl 1k,2k --html " + dir + "/several.html",

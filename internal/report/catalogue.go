@@ -159,19 +159,27 @@ type listedSystem = listed[*hardware.System]
 
 var systemColumns = []table.Column[listedSystem]{
 	{Name: "name", Title: "system", Value: func(l listedSystem) any { return l.name }},
-	{Name: "type", Rank: 4, Omit: true, Value: func(l listedSystem) any { return textOrNil(l.of.Type) }},
+	{Name: "type", Rank: 4, Omit: true, Value: func(l listedSystem) any { return textOrNil(l.of.Type) }, Cell: func(l listedSystem) string { return kindOf(l.of.Type) }},
 	{Name: "matrix_tflops", Title: "matrix T/s", Rank: 3, Value: func(l listedSystem) any { return matrixRates(l.of) }, Cell: func(l listedSystem) string { return peaks(matrixRates(l.of)) }},
 	{Name: "memory_GiB", Title: "GiB", Kind: table.Number, Value: func(l listedSystem) any { return l.of.Memory.GiB }},
 	{Name: "memory_GBps", Title: "GB/s", Kind: table.Number, Value: func(l listedSystem) any { return l.of.Memory.GBps }},
 	{Name: "networks", Files: true, Value: func(l listedSystem) any { return networks(l.of) }},
-	{Title: "scale-up", Rank: 1, Cell: func(l listedSystem) string { return networks(l.of)[0].String() }},
-	{Title: "scale-out", Rank: 2, Cell: func(l listedSystem) string {
+	{Title: "network 0", Rank: 1, Cell: func(l listedSystem) string { return networks(l.of)[0].String() }},
+	{Title: "last network", Rank: 2, Cell: func(l listedSystem) string {
 		if all := networks(l.of); len(all) > 1 {
 			return all[len(all)-1].String()
 		}
 		return ""
 	}},
 	{Name: "kernels", Rank: 1, Omit: true, Value: func(l listedSystem) any { return textOrNil(l.of.MeasuredAs()) }},
+}
+
+// kindOf is the type of a chip in the words of people; those of files are the reference tool's.
+func kindOf(of string) string {
+	if of == "npu" {
+		return "chip"
+	}
+	return strings.ToUpper(of)
 }
 
 // network is one of a system as a list shows it.
@@ -228,7 +236,7 @@ func kernelLines(k *kernel.Set) string {
 func System(v table.View, sys *hardware.System, sources map[string]string) string {
 	p := pairs{view: v}
 	if sys.Type != "" {
-		p.add("type", "%s", sys.Type)
+		p.add("type", "%s", kindOf(sys.Type))
 	}
 	p.add("matrix T/s", "%s", strings.ReplaceAll(peaks(matrixRates(sys)), ", ", "\n"))
 	vector := map[string]float64{}

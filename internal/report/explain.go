@@ -103,7 +103,7 @@ func Operators(ops explain.Operators, bars table.Bars) *table.Table[*estimate.Op
 		{Title: "repeat", Kind: table.Number, Rank: 5, Value: func(o *estimate.Operator) any { return o.Executions() }},
 		figure("GFLOP", 6, func(o *estimate.Operator) float64 { return o.Executions() * o.Computed() / 1e9 }, plainOrEmpty),
 		figure("MB", 6, func(o *estimate.Operator) float64 { return o.Executions() * o.Traffic() / 1e6 }, plainOrEmpty),
-		{Title: "µs", Kind: table.Number, Format: "%.1f", Value: func(o *estimate.Operator) any { return o.Executions() * o.Exposed * 1e6 }},
+		{Title: "µs", Kind: table.Number, Format: "%.1f", Value: func(o *estimate.Operator) any { return o.Executions() * o.Exposed * 1e6 }, Cell: func(o *estimate.Operator) string { return micros(o.Executions() * o.Exposed * 1e6) }},
 		{Title: "share", Kind: table.Number, Value: func(o *estimate.Operator) any { return o.Share }, Cell: func(o *estimate.Operator) string { return fmt.Sprintf("%.1f%%", 100*o.Share) }},
 		{Title: "time", Rank: bar, Cell: func(o *estimate.Operator) string { return bars.Bar(o.Share/largest, barWidth) }},
 		figure("of peak", peaks, func(o *estimate.Operator) float64 { ofPeak, _ := o.Use(); return ofPeak }, percentOrEmpty),
@@ -120,6 +120,14 @@ func short(v float64) string {
 }
 
 // plainOrEmpty formats three significant digits, and 0 as nothing.
+// micros is a time in µs, of a tenth where it is short.
+func micros(us float64) string {
+	if us < 1000 {
+		return fmt.Sprintf("%.1f", us)
+	}
+	return number.Grouped(int(math.Round(number.Round(us, 4))))
+}
+
 func plainOrEmpty(v float64) string {
 	if v == 0 {
 		return ""

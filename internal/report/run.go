@@ -216,8 +216,12 @@ var runColumns = []table.Column[runPhase]{
 		seconds, _ := result.Of(p.side.Phase, "time_per_token(s)").Value(p.Record).(float64)
 		return number.Banded(seconds, p.side.Step.Confidence.Band)
 	}),
-	ofPlan("tokens/s", 4, table.Number, func(p runPhase) string { return p.is("throughput(token/s)", "%.0f") }),
-	ofPlan("per GPU", 0, table.Number, func(p runPhase) string { return fmt.Sprintf("%.0f", p.side.Step.Throughput/float64(p.side.Procs)) }),
+	ofPlan("tokens/s", 4, table.Number, func(p runPhase) string {
+		return number.Rate(number.Round(float64(p.side.Instances)*p.side.Step.Throughput, 4))
+	}),
+	ofPlan("per GPU", 0, table.Number, func(p runPhase) string {
+		return number.Rate(number.Round(p.side.Step.Throughput/float64(p.side.Procs), 4))
+	}),
 	ofPlan("memory GiB", 6, table.Number, func(p runPhase) string {
 		return p.is("tier1_mem(Gib)", "%.1f") + " of " + number.Plain(p.side.System.Memory.GiB, 4)
 	}),
