@@ -157,6 +157,9 @@ func energyCells(get func(string) string, task energyTask) func(string) string {
 		"isl": cmp.Or(get("isl"), strconv.Itoa(task.prompt)), "osl": rounded(get("osl_mean")), "concurrency": rounded(cmp.Or(get("avg_batch"), get("max_batch"))),
 		"precision": cmp.Or(get("precision"), "bf16"), "tpot_ms": "", "memory_share": task.memory,
 	}
+	if task.name != "" { // whose pictures are counted among the tokens of its prompts
+		cells["flags"] = strings.ReplaceAll(get("flags"), "multimodal", "")
+	}
 	if isMetered(get) { // benchmark_one_datapoint.py of leaderboard-v2, whose models take 4096 tokens
 		cells["memory_share"], cells["step_tokens"] = "0.95", "4096"
 	}

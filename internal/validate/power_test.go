@@ -155,8 +155,8 @@ func TestServingEnergy(t *testing.T) {
 func TestEnergyTasks(t *testing.T) {
 	joules := func(model, task string) float64 {
 		t.Helper()
-		table := "model,system,num_gpus,framework,version,task,osl_mean,max_batch,joules_per_output_token\n" +
-			model + ",H100,1,vllm,0.11.1," + task + ",500,32,1\n"
+		table := "model,system,num_gpus,framework,version,task,osl_mean,max_batch,joules_per_output_token,flags\n" +
+			model + ",H100,1,vllm,0.11.1," + task + ",500,32,1,multimodal\n"
 		r, err := validate.Energy(context.Background(), "runs.csv", strings.NewReader(table), question.DefaultOf(question.Joules))
 		if err != nil {
 			t.Fatal(err)
