@@ -75,6 +75,7 @@ type Options struct {
 	tightened  [2]float64 // factors of the limits on TTFT and TPOT; 0: none
 	exhaustive bool       // disables pruning, so that tests can verify it
 	rough      bool       // results only start another search: they are those of the closed form
+	spares     bool       // those with the least energy in closed form are simulated
 }
 
 func OptionsOf(l *question.Loaded, engines []*engine.Engine) Options {
@@ -413,6 +414,11 @@ func (f *found) advice(a *adviser, gpus int) (*Advice, error) {
 	if !a.o.rough {
 		a.begin(f, gpus)
 		var err error
+		if a.o.spares {
+			if ranked, err = a.sparing(ranked, gpus); err != nil {
+				return nil, err
+			}
+		}
 		if ranked, frontier, err = a.simulate(ranked, frontier); err != nil {
 			return nil, err
 		}

@@ -72,9 +72,43 @@ func searchWithChance(ctx context.Context, l *question.Loaded, o Options) (*Advi
 	return advise(ctx, l, o)
 }
 
-// thrifty is how many deployments with the most throughput are ranked by their energy: what serves
-// more from the same processors takes less, but for the watts that they draw.
-const thrifty = 8
+// Of so many deployments of each mode with the most throughput, those with the least energy in
+// closed form are simulated and ranked: what serves more from the same processors takes less, but
+// for the watts that they draw.
+const considered, thrifty = 64, 8
+
+// sparing keeps the layouts that take the least energy in closed form, and the first of each mode.
+func (a *adviser) sparing(ranked []weighed, gpus int) ([]weighed, error) {
+	slices.SortStableFunc(ranked, func(x, y weighed) int { return better(&x, &y) })
+	type layout struct {
+		identity
+		mode   Mode
+		joules float64
+	}
+	var layouts []layout
+	known := map[identity]bool{}
+	for i := range ranked {
+		w := &ranked[i]
+		key := w.field.layout(w.contender)
+		if known[key] {
+			continue
+		}
+		known[key] = true
+		c := w.field.candidate(w, gpus)
+		if err := c.describe(w.predictor(), a.o.Tariff); err != nil {
+			return nil, err
+		}
+		layouts = append(layouts, layout{key, w.field.mode, c.joules()})
+	}
+	slices.SortStableFunc(layouts, func(x, y layout) int { return cmp.Compare(x.joules, y.joules) })
+	kept, modes := map[identity]bool{}, map[Mode]bool{}
+	for _, l := range layouts {
+		if len(kept) < a.o.Top || !modes[l.mode] {
+			kept[l.identity], modes[l.mode] = true, true
+		}
+	}
+	return slices.DeleteFunc(ranked, func(w weighed) bool { return !kept[w.field.layout(w.contender)] }), nil
+}
 
 // leastEnergy searches, and ranks by what is drawn where the objective is energy and nobody says
 // which power is paid for.
@@ -83,7 +117,7 @@ func leastEnergy(ctx context.Context, l *question.Loaded, o Options) (*Advice, e
 		return searchWithChance(ctx, l, o)
 	}
 	wide := o
-	wide.Top = max(o.Top, thrifty)
+	wide.Top, wide.spares = max(o.Top, thrifty), true
 	got, err := searchWithChance(ctx, l, wide)
 	if got == nil {
 		return got, err

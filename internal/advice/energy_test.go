@@ -62,3 +62,27 @@ func TestSpareRest(t *testing.T) {
 		t.Error("no GPU is spare")
 	}
 }
+
+// TestNoneTakesLess: of sixty deployments that are ranked by throughput none takes less energy than
+// the first by energy. Two of eight GPUs rest in the least, which serves 15% less than the most.
+func TestNoneTakesLess(t *testing.T) {
+	l, o := loadQuestion(t, "trtllm", func(q *question.Question) {
+		q.Model, q.System, q.GPUs, q.Input, q.Output, q.TPOT, q.PowerLimit = "Qwen3-32B", "H200", 8, 4000, 500, 40, "400"
+	})
+	o.Top, o.Objective = 60, advice.Throughput
+	all := advise(t, l, o)
+	o.Top, o.Objective = 5, advice.Energy
+	thrifty := advise(t, l, o)
+	least, at := math.Inf(1), 0
+	for i := range all.Ranked {
+		if j := all.Ranked[i].Energy.Output; j < least {
+			least, at = j, i
+		}
+	}
+	if got := thrifty.Ranked[0].Energy.Output; got > least*(1+1e-9) {
+		t.Errorf("the least energy is %g J per token, number %d by throughput takes %g", got, at+1, least)
+	}
+	if at < 30 {
+		t.Errorf("number %d by throughput takes the least energy: the test shows nothing", at+1)
+	}
+}

@@ -83,6 +83,9 @@ func (a *adviser) kept() int {
 		return max(1, a.o.Top)
 	}
 	n := max(leastKept, a.o.Top)
+	if a.o.spares {
+		n = max(n, considered)
+	}
 	if !a.o.EachEngine {
 		n *= max(1, len(a.o.Engines))
 	}

@@ -211,7 +211,7 @@ func (r *powerReader) row(kind, dtype string, given map[string]string) (*measure
 	}
 	var params []string
 	for key, value := range given {
-		if key == "data" || key == "where" {
+		if key == "data" || key == "where" || key == "duty" {
 			continue
 		}
 		names, ok := named[kind][key]
