@@ -70,7 +70,10 @@ func (p *Power) Average(before, watts, seconds float64) float64 {
 // Limit is the power limit in watts where the power is known: as delivered, or as asked for.
 func (s *System) Limit() float64 { return min(cmp.Or(s.PowerLimit, s.Power.Limit), s.Power.Limit) }
 
-// MeasuredPower is the origin of a block that was fitted to measured power of the chip.
-const MeasuredPower = "measured"
+// Origins of a block: measured power of the chip shows all of it, or some of it.
+const (
+	MeasuredPower = "measured"
+	FittedPower   = "fitted"
+)
 
 const picojoule = 1e-12

@@ -3,7 +3,9 @@ package hardware
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sync"
 
 	"throughline/internal/document"
@@ -35,6 +37,7 @@ func (r reader) system(f *File) *System {
 	for t, e := range f.Vector {
 		s.Vector[t] = VectorEngine{e.TFlops, e.Calibration, r.sizes("vector."+t+".gflops_efficiency", e.Efficiency)}
 	}
+	r.power(f)
 	if m := f.Mem2; m != nil {
 		s.Memory2 = &SecondMemory{m.GiB, m.GBps, m.HostGBps, r.sizes("mem2.MB_efficiency", m.Efficiency)}
 	}
@@ -88,6 +91,30 @@ var families = sync.OnceValue(func() (out struct{ generations, makers map[string
 	}
 	return out
 })
+
+// power reports watts and clocks that contradict each other, and operations without energy.
+func (r reader) power(f *File) {
+	p := f.Power
+	if p == nil {
+		return
+	}
+	if p.On < p.Rest && r.doc.Sound("power.on_W") && r.doc.Sound("power.rest_W") {
+		r.doc.Problemf("power.on_W", "must be at least rest_W (%g), not %g", p.Rest, p.On)
+	}
+	const clock = "power.clock.lowest_MHz"
+	if c := &p.Clock; c.Lowest > c.MHz && r.doc.Sound(clock) && r.doc.Sound("power.clock.MHz") {
+		r.doc.Problemf(clock, "must be at most MHz (%g), not %g", c.MHz, c.Lowest)
+	}
+	const flops = "power.pJ_per_flop"
+	if !r.doc.Sound(flops) {
+		return
+	}
+	for _, t := range slices.Sorted(maps.Keys(f.Matrix)) {
+		if _, known := p.Flop[t]; !known {
+			r.doc.Problemf(flops, "missing required key %q, which matrix computes", t)
+		}
+	}
+}
 
 // nesting reports a network level that is no larger than the level inside it.
 func (r reader) nesting(i, inner, size int) {

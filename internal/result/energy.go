@@ -63,7 +63,7 @@ func (e *Energy) Bill() string {
 }
 
 // origins are those of the power of systems, from certain to least certain.
-var origins = map[string]int{hardware.MeasuredPower: 0, "fitted": 1, "estimated": 2}
+var origins = map[string]int{hardware.MeasuredPower: 0, hardware.FittedPower: 1, "estimated": 2}
 
 // drawing is what the processors of a pool do on average: those at work, and their watts. Steps
 // that hold prompts and answers do more than bare ones: all may seem to be at work, and more.

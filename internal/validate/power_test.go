@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"throughline/hardware"
 	"throughline/internal/question"
 	"throughline/internal/test/builtin"
 	"throughline/internal/validate"
@@ -103,6 +104,53 @@ func TestFitKeepsWhatNoRowShows(t *testing.T) {
 	}
 	if p := fit.Power; p.Window != 0.25 || p.HostByte != 70 || p.Flop["float8"] != 0.3 || p.Flop["int8"] != 0.33 || p.Flop["bfloat16"] == 0.5 {
 		t.Errorf("%+v", p)
+	}
+}
+
+// TestFitOfFewRows: one row of a clock that the limit holds down leaves rests and clocks as they
+// are, and is not called a measured chip; a limit that nobody says is asked for; a chip that takes
+// more at rest than just after work is as hot with its clocks up.
+func TestFitOfFewRows(t *testing.T) {
+	const header = "kind,dtype,params,flops,bytes,time_us,joules,sm_mhz,limit_w\n"
+	const gemm = "gemm,bf16,m=16384;n=8192;k=8192,2199023255552,671088640,3409,2.34,1452,"
+	fit := func(system, rows string) (*validate.PowerFit, error) {
+		q := question.DefaultOf(question.CalibratePower)
+		q.System = system
+		return validate.FitPower(context.Background(), "power.csv", strings.NewReader(header+rows), builtin.System(t, system), q)
+	}
+	one, err := fit("H200", gemm+"700\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := builtin.System(t, "H200").Power
+	if p := one.Power; p.Clock.MHz != was.Clock.MHz || p.Rest != was.Rest || p.On != was.On || p.Origin != hardware.FittedPower {
+		t.Errorf("%+v", p)
+	}
+	if e := one.Errors[0]; e.Rows != 1 {
+		t.Errorf("%+v", e)
+	}
+	hot, err := fit("H200", gemm+"700\nidle,,state=before,0,0,3000000,600,345,700\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := hot.Power; p.Rest != 200 || p.On != 200 {
+		t.Errorf("%+v", p)
+	}
+	if _, err := fit("H800", gemm+"\n"); err == nil || !strings.Contains(err.Error(), "no row has its limit_w") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestKernelsWithRests: a product that works half of the time takes twice as long, at the mean of
+// its watts at the full clock and those of waiting.
+func TestKernelsWithRests(t *testing.T) {
+	const gemm = "gemm,bf16,m=64;n=8192;k=8192"
+	const end = ",8589934592,136314880,,,700\n"
+	_, rows := predictPower(t, "H200", gemm+end+gemm+";duty=0.5"+end)
+	p := builtin.System(t, "H200").Power
+	micros, watts := number(t, rows[2][8])/number(t, rows[1][8]), number(t, rows[2][10])
+	if mean := (number(t, rows[1][10]) + p.On) / 2; micros < 1.9 || micros > 2 || watts < mean || watts > 1.1*mean {
+		t.Errorf("%g times as long, at %g W: the mean is %g", micros, watts, mean)
 	}
 }
 

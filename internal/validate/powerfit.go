@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func (r *powerRow) runs() bool { return r.works != nil && r.duty == 1 }
 
 // judged reports whether errors of the row count: on random data, at a limit that clocks can keep.
 func (r *powerRow) judged(p *hardware.Power) bool {
-	return r.runs() && !r.works[0].Zeros && r.limit >= keptLimit*p.Limit
+	return r.runs() && !r.works[0].Zeros && cmp.Or(r.limit, p.Limit) >= keptLimit*p.Limit
 }
 
 // keptLimit is the share of a chip's limit above which clocks can fall far enough for any load.
@@ -59,7 +60,10 @@ func FitPower(ctx context.Context, name string, src io.Reader, s *hardware.Syste
 		return nil, fmt.Errorf("%s: no row of a load could be read%s", name, first(left))
 	}
 	start := powerStart(s, rows)
-	start.Origin = hardware.MeasuredPower
+	if start.Limit == 0 {
+		return nil, fmt.Errorf("%s: no row has its limit_w, and %s has no block `power` that says its limit", name, s.Name)
+	}
+	start.Origin = originOf(rows, &start)
 	out := &PowerFit{Power: fitPower(rows, start), Left: left}
 	out.Errors = append(out.Errors, powerError("fitted", rows, func(*powerRow) *hardware.Power { return &out.Power }))
 	for _, by := range []struct {
@@ -86,6 +90,23 @@ func FitPower(ctx context.Context, name string, src io.Reader, s *hardware.Syste
 	}
 	out.Errors = slices.DeleteFunc(out.Errors, func(e PowerError) bool { return e.Rows == 0 })
 	return out, nil
+}
+
+// originOf is measured where rows show both rests and as many loads as numbers are searched.
+func originOf(rows []powerRow, p *hardware.Power) string {
+	loads, rest, on := 0, false, false
+	for i := range rows {
+		switch r := &rows[i]; {
+		case r.runs():
+			loads++
+		case r.works == nil:
+			rest, on = rest || !r.hot, on || r.hot
+		}
+	}
+	if rest && on && loads >= len(powerTerms)+len(typesOf(rows, p.Flop)) {
+		return hardware.MeasuredPower
+	}
+	return hardware.FittedPower
 }
 
 // tenthOf tells rows apart by ten groups of shapes.
@@ -149,23 +170,31 @@ func powerError(what string, rows []powerRow, of func(*powerRow) *hardware.Power
 func powerStart(s *hardware.System, rows []powerRow) hardware.Power {
 	p := hardware.Power{
 		Held: 1, Byte: 60, CoreByte: 20, HostByte: 50, Empty: 0.2, Issue: 0.3, Clock: hardware.Clock{MHz: 2000, Lowest: 350, Knee: 0.5, Voltage: 0.75},
-		Flop: map[string]float64{"float32": 8, "bfloat16": 0.8, "float16": 0.8, "float8": 0.4, "int8": 0.4, "float4": 0.2},
+		Flop: map[string]float64{"float32": 8, "bfloat16": 0.8, "float16": 0.8, "float8": 0.4, "int8": 0.4, "float4": 0.2, "int4": 0.2},
 	}
-	if s.Power != nil {
-		p.Link, p.Host, p.Limit, p.Clock.MHz, p.Clock.Lowest = s.Power.Link, s.Power.Host, s.Power.Limit, s.Power.Clock.MHz, s.Power.Clock.Lowest
-		p.HostByte, p.Window = s.Power.HostByte, s.Power.Window
+	known, seen := s.Power, 0.0
+	if known != nil {
+		p.Limit = known.Limit
+	}
+	for i := range rows {
+		p.Limit = max(p.Limit, rows[i].limit)
+		if rows[i].works != nil {
+			seen = max(seen, rows[i].clock)
+		}
+	}
+	p.Clock.MHz = cmp.Or(seen, p.Clock.MHz)
+	p.Rest, p.On, p.Busy = 0.12*p.Limit, 0.18*p.Limit, 0.25*p.Limit
+	if known != nil {
+		p.Rest, p.On, p.Link, p.Host, p.HostByte, p.Window = known.Rest, known.On, known.Link, known.Host, known.HostByte, known.Window
+		p.Clock.MHz, p.Clock.Lowest = max(known.Clock.MHz, seen), known.Clock.Lowest
 		shown := typesOf(rows, p.Flop)
-		for t, joules := range s.Power.Flop {
+		for t, joules := range known.Flop {
 			if !slices.Contains(shown, t) {
 				p.Flop[t] = joules
 			}
 		}
 	}
 	maps.DeleteFunc(p.Flop, func(t string, _ float64) bool { _, has := s.Matrix[t]; return !has })
-	for i := range rows {
-		p.Limit = max(p.Limit, rows[i].limit)
-	}
-	p.Rest, p.On, p.Busy = 0.12*p.Limit, 0.18*p.Limit, 0.25*p.Limit
 	return p
 }
 
@@ -264,8 +293,8 @@ func observe(p *hardware.Power, rows []powerRow) {
 			*seen.to = calibrate.Digits(Median(seen.list))
 		}
 	}
+	p.On = max(p.On, p.Rest)
 	if len(clocks) > 0 {
-		p.Clock.MHz = slices.Max(clocks)
 		p.Clock.Lowest = min(p.Clock.Lowest, slices.Min(clocks))
 	}
 }

@@ -35,7 +35,7 @@ var (
 	// priced has prices, which change no time.
 	priced = dense.with("system.economics", `{"per_hour": {"dollars": 1, "date": "2025", "source": "a"}, "purchase": {"dollars": 1, "date": "2025", "source": "a"}, "dies": [{"mm2": 1, "wafer_dollars": 1, "defects_per_cm2": 1}], "package_dollars": 1, "memory_dollars_per_GB": 1}`)
 	// powered has a power, which changes no time.
-	powered = dense.with("system.power", `{"rest_W": 50, "on_W": 80, "busy_W": 100, "limit_W": 300, "clock": {"MHz": 1000, "lowest_MHz": 200}, "pJ_per_flop": {"float16": 1}, "pJ_per_byte": 50, "origin": "estimated"}`)
+	powered = dense.with("system.power", `{"rest_W": 50, "on_W": 80, "busy_W": 100, "limit_W": 300, "clock": {"MHz": 1000, "lowest_MHz": 200}, "pJ_per_flop": {"float16": 1, "float8": 0.5, "int8": 0.5}, "pJ_per_byte": 50, "origin": "estimated"}`)
 	// gated has a kernel for its gate: see the test of kernels.
 	gated = dense.with("system.kernels", `{"elementwise": {"silu_mul": {"latency": 1, "memory": {"axes": [[1]], "slowdown": [1]}}}}`)
 	// Weights of 8 bits that are multiplied in 16: products of 2304 operations on 576 weights, 80
