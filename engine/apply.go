@@ -91,7 +91,7 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 	if d.ServerOptions.Unprepared {
 		d.Engine.Scheduling.DraftSeconds += e.Scheduling.UnpreparedSeconds
 	}
-	if d.ServerOptions.Chat && !slices.ContainsFunc(e.Scheduling.ChatOwn, func(name string) bool { return strings.HasPrefix(d.Model.Name, name) }) {
+	if d.ServerOptions.Chat && !begins(d.Model.Name, e.Scheduling.ChatOwn) {
 		d.Engine.Scheduling.TogetherSeconds = e.Scheduling.ChatSeconds
 	}
 	d.Fitted.Apply(&d.Engine)
@@ -206,6 +206,7 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		PromptLaunch:    s.promptLaunch(d.Model),
 		Launches:        s.launches(p.System),
 		AbsorbedPrompt:  s.absorbedPrompt(p.System),
+		JoinedTile:      e.joinedTile(d, p.System),
 		Pieces:          s.CapturesBy == "tokens" && sparseLatent(d.Model),
 		Staged:          s.staged(&u, p.System),
 		TunedExchange:   s.TunesExchange && p.System != nil && p.System.Kernels != nil && p.System.Kernels.Unfilled(),

@@ -34,8 +34,20 @@ type AttentionBackend struct {
 	// Grouped and Latent are the generations of chips that run such attention with it.
 	Grouped []string `json:"grouped"`
 	Latent  []string `json:"latent"`
-	Pages   []int    `json:"pages"`  // tokens per cache page; none: any
-	Source  string   `json:"source"` // if it differs from that of all
+	Pages   []int    `json:"pages"` // tokens per cache page; none: any
+	// Joined is where grouped attention of a step's prompts and decodes is one call.
+	Joined *Joined `json:"joined"`
+	Source string  `json:"source"` // if it differs from that of all
+}
+
+// Joined is one call for a step with prompts, in which each head of a sequence that decodes takes a
+// tile of Tile queries, on chips of some generations. Models whose names begin as one of Except have
+// another backend there.
+type Joined struct {
+	Tile   int      `json:"tile" required:"true" range:"[1,4096]"`
+	Chips  []string `json:"chips" required:"true"`
+	Except []string `json:"except"`
+	Source string   `json:"source" required:"true" nonempty:"true"`
 }
 
 // AttentionDefault is the default backend on chips of some generations.
@@ -186,6 +198,22 @@ func (b AttentionBackend) kernels(prefill bool) []string {
 		return b.Prefill
 	}
 	return b.Decode
+}
+
+// joinedTile is the queries of a tile that a sequence takes which decodes beside prompts, for each
+// head; 0: it has a kernel of its own.
+func (e *Engine) joinedTile(d *deploy.Deployment, s *hardware.System) int {
+	name := cmp.Or(d.ServerOptions.Backend(true), e.Attention.usual(false, s))
+	_, b := e.Attention.find(name, false)
+	if b == nil || b.Joined == nil || !slices.Contains(b.Joined.Chips, generation(s)) || begins(d.Model.Name, b.Joined.Except) {
+		return 0
+	}
+	return b.Joined.Tile
+}
+
+// begins reports whether a name begins as one of others.
+func begins(name string, as []string) bool {
+	return slices.ContainsFunc(as, func(a string) bool { return strings.HasPrefix(name, a) })
 }
 
 func isLatent(m *model.Model) bool { return m.Attention.Kind == model.Latent }

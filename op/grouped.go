@@ -286,7 +286,11 @@ func (s *stage) attend(unit Unit, p *part, t *attention) {
 		o.Output = result
 		o.Moved = o.Cache
 		o.M, o.N, o.K = p.tokens, p.seen, t.keyDim
-		s.softmax(scores, kernels)
+		if tile := float64(s.plan.JoinedTile); tile > 0 && s.amongPrompts(p) && t.keyCache > 0 {
+			o.Kernels, o.Rows = kernel.Uses{{Slot: kernel.Prefill}}, tile
+			o.Flops *= max(1, tile*p.sequences/p.tokens)
+		}
+		s.softmax(scores, o.Kernels)
 		return
 	}
 	o := s.attending(Scores, unit, p)

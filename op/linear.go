@@ -44,11 +44,20 @@ func (s *stage) linearAttention() {
 		o.Cache = 2 * p.sequences * a.State(tp) // read and written
 		o.Output = p.tokens * heads * value * s.r
 		o.M, o.N, o.K = p.tokens, value, dim
+		if s.joinsStates() && s.amongPrompts(p) {
+			o.Kernels = linearState[Prefill]
+			o.Flops = max(p.tokens, kernel.Chunk*p.sequences) * heads * kernel.StateFlops(o.Gated, true, dim, value)
+		}
 	}
 	s.stateNorm(heads, value)
 	s.binary(AttentionGateMultiply, s.tokens*heads*value)
 	s.output(heads * value)
 	s.finishAttention()
+}
+
+// joinsStates reports whether kernels of prompts take the states of sequences that decode.
+func (s *stage) joinsStates() bool {
+	return s.plan.JoinedStates && s.attn.Kind == model.GatedDelta && s.attn.DecayRank == 0
 }
 
 // linearInputs makes queries, keys, values and gates: in one product, or in as many as an engine

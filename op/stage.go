@@ -363,6 +363,9 @@ func (s *stage) setParts(kind int) {
 	}
 }
 
+// amongPrompts reports whether sequences decode in a step that has prompts.
+func (s *stage) amongPrompts(p *part) bool { return p.phase == Decode && s.phase == Prefill }
+
 // context is the tokens of all sequences, cached and new.
 func (s *stage) context() float64 { return s.step[Decode].Context + s.step[Prefill].Context }
 

@@ -51,8 +51,8 @@ var linearPrefillSlot = slot{
 	prepare: func(s *Set, key string, _ *Types) (Timing, error) { return s.LinearPrefill[key].prepare(true) },
 }
 
-// chunk is the tokens that published linear attention kernels treat together in prefill.
-const chunk = 64
+// Chunk is the tokens that published linear attention kernels treat together in prefill.
+const Chunk = 64
 
 // StateFlops is the operations per token and head, by the gated delta rule or the plain one.
 func StateFlops(gatedDelta, prefill bool, key, value float64) float64 {
@@ -65,7 +65,7 @@ func StateFlops(gatedDelta, prefill bool, key, value float64) float64 {
 	if prefill {
 		// Within a chunk tokens attend to each other as usual; the state is updated once per chunk,
 		// which takes as many operations as token by token.
-		return perState*key*value + chunk*inChunk
+		return perState*key*value + Chunk*inChunk
 	}
 	return perState * key * value
 }

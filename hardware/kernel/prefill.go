@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -73,7 +74,7 @@ func (p *PrefillAttention) Points(s *Shape) (compute, memory Point) {
 	if !p.apart() {
 		x, y = x+y, 1
 	}
-	return Point{Pairs(max(tokens, p.Tile), past), batch * h.Query, (h.Key + h.Value) / 2}, Point{x, y, 1}
+	return Point{Pairs(max(tokens, cmp.Or(s.Rows, p.Tile)), past), batch * h.Query, (h.Key + h.Value) / 2}, Point{x, y, 1}
 }
 
 func (p *PrefillAttention) Check() error {

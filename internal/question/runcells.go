@@ -177,14 +177,7 @@ func (reader *RowReader) fill(r Row, measured bool, out map[string]string) error
 	output, _ := strconv.Atoi(out["osl"])
 	clients, _ := strconv.Atoi(out["concurrency"])
 	n := workload.Lengths{Input: input, Output: output}
-	if rate := r.rate(); finite(rate) {
-		out["rate"], out["arrival"] = rate, "poisson"
-		if words := r.Cell("arrival"); words != "" {
-			if _, err := workload.ParseArrival(words); err == nil {
-				out["arrival"] = words
-			}
-		}
-	}
+	r.arrive(out, "")
 	if prompts := nearestCount(r.prompts()); perClient.FindString(prompts) == "" {
 		out["num_prompts"] = prompts
 	}
@@ -219,12 +212,28 @@ func (reader *RowReader) fill(r Row, measured bool, out map[string]string) error
 	delete(stated, "drafts")
 	delete(stated, "acceptance")
 	r.version(out, facts, stated)
+	r.arrive(out, stated["arrival"])
+	delete(stated, "arrival")
 	correct(stated, out)
 	add(stated, out)
 	if r.burst() && out["concurrency"] == "" {
 		out["concurrency"], out["full"] = full(out), "true"
 	}
 	return document.Join(errs...)
+}
+
+// arrive sets how requests at a rate come: as the row says, else as its benchmark sends them.
+func (r Row) arrive(out map[string]string, sent string) {
+	rate := r.rate()
+	if !finite(rate) {
+		return
+	}
+	out["rate"], out["arrival"] = rate, cmp.Or(sent, "poisson")
+	if words := r.Cell("arrival"); words != "" {
+		if _, err := workload.ParseArrival(words); err == nil {
+			out["arrival"] = words
+		}
+	}
 }
 
 // correct replaces the attention ranks of a row where the recipe of its run has others.
