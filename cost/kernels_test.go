@@ -494,3 +494,21 @@ func TestIndexWaves(t *testing.T) {
 		}
 	}
 }
+
+// TestStatesOfDecodes: 953 sequences that decode beside 7239 tokens of prompts take 4361.6 us in one
+// kernel with them, where 8192 tokens of prompts take 464.1 (vllm-project/vllm pull 44700, on
+// Blackwell with a newer kernel than that of the tables): 8.5 times as long without the prompts.
+func TestStatesOfDecodes(t *testing.T) {
+	p, err := NewPricer(builtin.System(t, "B200"), &bf16, &assume.Physical)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seconds := func(sequences, tokens float64) float64 {
+		return p.Price(&op.Op{Kind: op.LinearState, Class: op.BMM, Kernels: kernel.Uses{{Slot: kernel.LinearPrefill}},
+			Shape: kernel.Shape{Count: sequences, Heads: 64, KVHeads: 16, M: tokens, N: 128, K: 128, Gated: true}}).Time
+	}
+	want := 4361.6/464.1 - 7239./8192
+	if got := seconds(953, 953) / seconds(1, 8192); got < 0.85*want || got > 1.15*want {
+		t.Errorf("%.2f times as long, measured %.2f", got, want)
+	}
+}

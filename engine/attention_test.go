@@ -11,6 +11,7 @@ import (
 	"throughline/deploy"
 	"throughline/hardware"
 	"throughline/model"
+	"throughline/plan"
 )
 
 // TestAttentionData: defaults are backends that run such attention there, generations are those of
@@ -290,6 +291,37 @@ func TestGenerationOfCopies(t *testing.T) {
 		}
 		if s := read(func(text string) string { return silent(edited(text)) }); s.Generation != "" {
 			t.Errorf("%s with other peaks under another name, which does not say its generation: %q", name, s.Generation)
+		}
+	}
+}
+
+// TestJoinedTile: vLLM's FlashAttention 2 takes decodes beside prompts as tiles of 64 queries; 3 of
+// Hopper, models with attention sinks, which have another backend, and other backends do not.
+func TestJoinedTile(t *testing.T) {
+	for _, c := range []struct {
+		engine, model, chip, backend string
+		want                         int
+	}{
+		{"vllm", "Qwen3-14B", "Ampere", "", 64},
+		{"vllm@0.11.0", "Qwen3-14B", "Ada", "", 64},
+		{"vllm", "Qwen3-14B", "Ampere", "FLASHINFER", 0},
+		{"vllm", "Qwen3-14B", "Hopper", "", 0},
+		{"vllm", "Qwen3-14B", "", "", 0},
+		{"vllm", "gpt-oss-20b", "Ampere", "", 0},
+		{"sglang", "Qwen3-14B", "Ampere", "", 0},
+	} {
+		shape := *llama
+		shape.Name = c.model
+		d, pool := (&served{Shape: &shape, Precision: bf16, Instances: 1, GPUsPerNode: 8, Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1}}}}).parts()
+		pool.System = &hardware.System{Generation: c.chip}
+		d.ServerOptions.Attention = c.backend
+		if got := find(t, c.engine).Behaviour(d, pool).JoinedTile; got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+	for version, want := range map[string]bool{"vllm@0.17.1": true, "vllm@0.22.1": true, "vllm@0.23": false, "vllm": false} {
+		if got := find(t, version).Scheduling.JoinedStates; got != want {
+			t.Errorf("%s joins states: %v", version, got)
 		}
 	}
 }

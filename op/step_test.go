@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"throughline/assume"
+	"throughline/hardware/kernel"
 	"throughline/internal/test/draw"
 	"throughline/internal/test/long"
 	"throughline/model"
@@ -200,5 +201,46 @@ func TestPromptOfOneRank(t *testing.T) {
 	}
 	if a, b := find(t, one, op.Dispatch), find(t, all, op.Dispatch); a.M != b.M {
 		t.Errorf("dispatch of %g tokens, %g where all ranks have a prompt", a.M, b.M)
+	}
+}
+
+// TestJoined: beside prompts, a call for both takes a tile of 64 queries for each head of the three
+// sequences that decode, 64 times the operations; by themselves they have a kernel of their own.
+func TestJoined(t *testing.T) {
+	p := oneRank
+	p.JoinedTile = 64
+	m := groupQuery()
+	l := op.NewLowerer(m, &fused, &precision, &assume.Physical)
+	var apart, joined, alone op.List
+	l.Stage(&oneRank, mixture(&l, mixed...), &apart)
+	l.Stage(&p, mixture(&l, mixed...), &joined)
+	l.Stage(&p, mixture(&l, mixed[:2]...), &alone)
+	was, is := only(&apart, op.FusedAttention), only(&joined, op.FusedAttention)
+	if o := is[0]; o.Kernels != (kernel.Uses{{Slot: kernel.Prefill}}) || o.Rows != 64 || o.Flops != 64*was[0].Flops || o.Cache != was[0].Cache || o.Phase != op.Decode {
+		t.Errorf("decodes among prompts: %+v", o)
+	}
+	if is[1] != was[1] {
+		t.Errorf("prompts: %+v, were %+v", is[1], was[1])
+	}
+	if o := only(&alone, op.FusedAttention)[0]; o.Kernels != was[0].Kernels || o.Rows != 0 {
+		t.Errorf("decodes alone: %+v", o)
+	}
+}
+
+// TestJoinedStates: beside prompts, three sequences that decode are chunks of 64 tokens of gated
+// delta attention with 4 heads of 2 · 3 elements; 1572 operations for each (TestGatedDelta).
+func TestJoinedStates(t *testing.T) {
+	p := oneRank
+	p.JoinedStates = true
+	m := dense(model.Attention{Kind: model.GatedDelta, Heads: 4, KVHeads: 2, HeadDim: 2, ValueDim: 3, Conv: 4}, model.Gated)
+	l := op.NewLowerer(m, &fused, &precision, &assume.Physical)
+	var joined, alone op.List
+	l.Stage(&p, mixture(&l, mixed...), &joined)
+	l.Stage(&p, mixture(&l, mixed[:2]...), &alone)
+	if o := only(&joined, op.LinearState)[0]; o.Kernels != (kernel.Uses{{Slot: kernel.LinearPrefill}}) || o.Flops != 3*64*4*1572 || o.M != 3 {
+		t.Errorf("decodes among prompts: %+v", o)
+	}
+	if o := only(&alone, op.LinearState)[0]; o.Kernels != (kernel.Uses{{Slot: kernel.LinearDecode}}) {
+		t.Errorf("decodes alone: %+v", o)
 	}
 }

@@ -448,3 +448,16 @@ func TestCheckNamesAll(t *testing.T) {
 		}
 	}
 }
+
+// TestTileOfDecodes: 3 sequences of a token behind 100, 4 heads. A kernel whose tile is 128 computes
+// 128 · (100 + 64) pairs for each head; told 64 queries, 64 · (100 + 32).
+func TestTileOfDecodes(t *testing.T) {
+	p := PrefillAttention{Base: Base{Norm: 1, Compute: Flat(1), Memory: Flat(1)}, Element: 2, Tile: 128}
+	s := Shape{M: 3, Count: 3, N: 101, K: 32, Value: 32, Heads: 4, KVHeads: 2}
+	for rows, want := range map[float64]float64{0: 128 * (100 + 64), 64: 64 * (100 + 32)} {
+		s.Rows = rows
+		if c, _ := p.Points(&s); c.X != want || c.Y != 3*4 {
+			t.Errorf("tile %v: %v, want %v pairs of 12", rows, c, want)
+		}
+	}
+}
