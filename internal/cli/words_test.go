@@ -80,6 +80,13 @@ func TestOneVocabularyInProse(t *testing.T) {
 			t.Errorf("%s says %q", filepath.Base(file), text[max(0, at[0]-60):min(len(text), at[1]+20)])
 		}
 	}
+	starters, _ := filepath.Glob("*.json")
+	for _, file := range append(starters, "../../configs/reference_sample.json", "../../configs/split_and_fusion.json") {
+		checked++
+		if other := otherInProse.FindString(string(readFile(t, file))); other != "" {
+			t.Errorf("%s says %q", file, other)
+		}
+	}
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		checked++

@@ -207,9 +207,9 @@ func whyRows(a, b string, x, y *planRow) []string {
 	if ratio := one.perGPU / other.perGPU; ratio >= 2 {
 		more = plain(ratio) + " times as many as"
 	}
-	out := []string{fmt.Sprintf("%s does %s tokens/s/GPU, %s %s with %s: TPOT is %s ms against %s, TTFT %s ms against %s.",
+	out := []string{fmt.Sprintf("%s does %s tokens/s/GPU, %s %s with %s: TPOT is %s against %s, TTFT %s against %s.",
 		better, plain(one.perGPU), more, worse, plain(other.perGPU),
-		plain(1e3*one.answer.Seen.TPOT), plain(1e3*other.answer.Seen.TPOT), plain(1e3*one.answer.Seen.TTFT), plain(1e3*other.answer.Seen.TTFT))}
+		number.Time(one.answer.Seen.TPOT, 3), number.Time(other.answer.Seen.TPOT, 3), number.Time(one.answer.Seen.TTFT, 3), number.Time(other.answer.Seen.TTFT, 3))}
 	parts := contributions(one, other)
 	var terms []string
 	for _, c := range parts[:min(3, len(parts))] {
