@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"throughline/deploy"
@@ -19,7 +20,7 @@ import (
 // routing, and what is seen of a steady state and of cold servers.
 func TestSums(t *testing.T) {
 	sums := golden.Sums{}
-	for i, s := range questions.Deployments(t, 150, 35) {
+	for i, s := range questions.Deployments(t, 240, 35) {
 		d, l := &s.Deployment, s.Load
 		l.Clients = 1 + l.Clients%40
 		l.Lengths.Output = 1 + l.Lengths.Output%60
@@ -63,6 +64,8 @@ func TestSums(t *testing.T) {
 		}
 		addRecord(t, sums, r)
 	}
+	addTables(sums)
+	addSought(t, sums)
 	sums.Check(t, "testdata/sums.tsv")
 }
 
@@ -115,5 +118,62 @@ func addRecord(t *testing.T, sums golden.Sums, r *simulate.Record) {
 	}
 	if u := out.Utilisation(); !math.IsNaN(u) {
 		sums.Add("told", "utilisation", u)
+	}
+}
+
+// addTables adds steps of tables of measured ones, right ones and wrong ones.
+func addTables(sums golden.Sums) {
+	const header = "n_decode,sum_ctx,prefill_tokens,prefill_seqs,past_per_seq,wall_ms,model,kind\n"
+	prompts := "0,0,100,1,0,5,,\n0,0,100,1,0,7,,\n0,0,1000,2,0,30,m,\n0,0,2000,1,5000,90,m,\n0,0,4000,1,0,100,other,\n0,0,4000,2,0,1,m,prompt-unequal\n"
+	decodes := "1,100,0,0,0,3,,\n1,5000,0,0,0,4,,\n8,800,0,0,0,5,,\n8,64000,0,0,0,9,,\n64,6400,0,0,0,12,,\n"
+	mixed := "8,800,1000,1,0,40,,\n64,6400,1000,1,0,60,,\n64,6400,100,1,0,25,,\n"
+	for _, text := range []string{
+		header + prompts + decodes + mixed, header + prompts + decodes, header + prompts, header + decodes, header, "", "n_decode,x\n1,2\n", "n_decode,gpu_ms\n1,2\n",
+		header + "x,-1,1e16,NaN,,,,\n1.5,,,,,1,,\n0,0,5,0,0,1,,\n", header + "1,100,0,0,0,0,,\n" + prompts,
+	} {
+		rows, err := simulate.ReadTable(strings.NewReader(text), "m")
+		sums.Fields("tables", rows)
+		if err != nil {
+			sums.Fields("tables refused", err.Error())
+			continue
+		}
+		for _, pads := range [][]int{nil, {1, 4, 16, 64}} {
+			table, err := simulate.NewTable(rows, pads, pads)
+			if err != nil {
+				sums.Fields("tables refused", err.Error())
+				continue
+			}
+			for _, decodes := range []int{0, 1, 3, 8, 30, 64, 200} {
+				for _, tokens := range []int{0, 50, 100, 1500, 9000} {
+					w := simulate.Work{Decodes: decodes, Context: int64(700 * decodes)}
+					if tokens > 0 {
+						w.Chunks = []simulate.Chunk{{New: tokens / 2, Past: 300}, {New: tokens - tokens/2}}
+					}
+					if decodes+tokens > 0 {
+						sums.Add("tables", "seconds", table.Seconds(&w))
+					}
+				}
+			}
+		}
+	}
+}
+
+// addSought adds the rates that searches end with.
+func addSought(t *testing.T, sums golden.Sums) {
+	for _, most := range []float64{1e-7, 1e-6, 0.3, 1, 7.5, 1e8, math.Inf(1)} {
+		for _, first := range []float64{0.5, 1, 20} {
+			tried, last := 0, 0.0
+			err := simulate.SeekRate(first, 1.05, func(rate float64) (bool, error) {
+				tried++
+				if rate <= most {
+					last = rate
+				}
+				return rate <= most, nil
+			})
+			sums.Fields("sought", []any{tried, last, err != nil})
+			if most > 1e-5 && most < 1e9 && !(last <= most && 1.05*last >= most) {
+				t.Errorf("the highest rate up to %v is %v", most, last)
+			}
+		}
 	}
 }
