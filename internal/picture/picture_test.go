@@ -539,6 +539,46 @@ func TestRuns(t *testing.T) {
 	}
 }
 
+// TestRunsOfSeveralModels: a small model is not the answer for a large one: lines and rows are of a
+// model on a system where there are several; of many runs the breakdown shows the best of each, and
+// runs that differ in a limit alone are one dot.
+func TestRunsOfSeveralModels(t *testing.T) {
+	r := &Runs{Title: "two models", X: &result.Field{Name: UsualX}, Y: &result.Field{Name: UsualY}, By: &result.Field{Name: UsualBy}}
+	for i := range 60 {
+		n := run{name: fmt.Sprint("run ", i), model: "small", by: "H200", lengths: "512 in, 128 out", x: "512", xs: 512, value: 70, user: 100, gpu: 1000 + float64(i/2), decode: &estimate.Shares{MLP: 1}}
+		if i%2 == 1 {
+			n.model, n.value, n.user, n.gpu = "large", 10, 30, 100+float64(i/2)
+		}
+		n.kind = n.model + " on H200"
+		r.list = append(r.list, n, n)
+	}
+	for _, k := range RunKinds {
+		c, err := k.Draw(r)
+		if err != nil {
+			t.Fatal(k.Name, err)
+		}
+		p := &c.Panels[0]
+		switch k.Name {
+		case "frontier":
+			if len(p.Dots) != 2 || len(p.Dots[0].Points) != 30 {
+				t.Errorf("frontier: %d series, the first of %d dots", len(p.Dots), len(p.Dots[0].Points))
+			}
+		case "lines":
+			if len(c.Keys) != 2 || c.Keys[1].Text != "large on H200" || p.Lines[1].Points[0].Y != 10 {
+				t.Errorf("lines: %v", c.Keys)
+			}
+		case "heatmap":
+			if !slices.Equal(p.Y.Bands, []string{"large on H200", "small on H200"}) || p.Cells[0].Value != 10 {
+				t.Errorf("rows %v, %+v", p.Y.Bands, p.Cells)
+			}
+		case "breakdown":
+			if want := []string{"run 58: small on H200", "run 59: large on H200"}; !slices.Equal(p.Y.Bands, want) {
+				t.Errorf("breakdown of %v, not %v", p.Y.Bands, want)
+			}
+		}
+	}
+}
+
 // Each chart of a step of DeepSeek-V3 takes less than 20 ms, as SVG and as PNG.
 func BenchmarkSteps(b *testing.B) {
 	step := stepOf(b, 1, deepseek)

@@ -32,6 +32,7 @@ type run struct {
 	name      string // number
 	plan      string
 	kind      string // model on system
+	model     string
 	lengths   string // of requests
 	why       string // there is no plan; empty: there is one
 	user, gpu float64
@@ -73,7 +74,7 @@ func (r *Runs) Add(of *result.Record) {
 	}
 	d := of.Sides[op.Decode]
 	r.packaged = r.packaged || of.Packaged()
-	n := run{name: fmt.Sprintf("run %d", of.Number), kind: of.Model.Name + " on " + d.System.Name, xs: numeric(r.X, of), value: numeric(r.Y, of), x: text(r.X, of), by: text(r.By, of), user: math.NaN(), gpu: math.NaN(), lengths: fmt.Sprintf("%d in, %d out", of.Lengths.Input, of.Lengths.Output)}
+	n := run{name: fmt.Sprintf("run %d", of.Number), kind: of.Model.Name + " on " + d.System.Name, model: of.Model.Name, xs: numeric(r.X, of), value: numeric(r.Y, of), x: text(r.X, of), by: text(r.By, of), user: math.NaN(), gpu: math.NaN(), lengths: fmt.Sprintf("%d in, %d out", of.Lengths.Input, of.Lengths.Output)}
 	if of.Complete && of.TPOT > 0 {
 		n.user, n.gpu = 1/of.TPOT, of.Tokens()/float64(max(1, of.Procs))
 	}
@@ -118,6 +119,24 @@ func (r *Runs) frame(kind, title string) *chart.Chart {
 		c.Note = fmt.Sprintf("Of %d runs the first %d.", len(r.list)+r.lost, len(r.list))
 	}
 	return c
+}
+
+// byModel reports whether runs of several models would have one line or row, which would show the
+// smallest of them alone.
+func (r *Runs) byModel() bool {
+	return r.By.Name == UsualBy && slices.ContainsFunc(r.list, func(n run) bool { return n.model != r.list[0].model })
+}
+
+// rows are the runs with the names of their lines or rows, and what these are.
+func (r *Runs) rows() (list []run, title string) {
+	if !r.byModel() {
+		return r.list, r.axisTitle(r.By)
+	}
+	list = slices.Clone(r.list)
+	for i := range list {
+		list[i].by = list[i].kind
+	}
+	return list, "model and system"
 }
 
 // mostPanels limits the workloads that have a frontier of their own.
@@ -169,7 +188,10 @@ func (r *Runs) stepped(p *chart.Panel, i int, kind string, all []run) {
 	paint, form := seriesStyle(i)
 	slices.SortStableFunc(list, func(a, b run) int { return cmp.Or(cmp.Compare(b.user, a.user), cmp.Compare(b.gpu, a.gpu)) })
 	dots := chart.Dots{Paint: paint, Form: form}
-	for _, n := range list {
+	for i, n := range list {
+		if i > 0 && n.user == list[i-1].user && n.gpu == list[i-1].gpu {
+			continue // the same deployment under another limit
+		}
 		dots.Points = append(dots.Points, chart.Dot{XY: chart.XY{X: n.user, Y: n.gpu}, Tip: fmt.Sprintf("%s, %s: %s; %s tokens/s/user, %s tokens/s/GPU", n.name, kind, n.plan, chart.Number(n.user), chart.Number(n.gpu))})
 	}
 	front := climbing(dots.Points) // none is faster for a user and better for a GPU
@@ -246,11 +268,11 @@ func (r *Runs) axisTitle(f *result.Field) string {
 	return name + " in " + unit
 }
 
-// highest returns the highest value at each x by series, the series in the order of the runs, and
+// highestOf returns the highest value at each x by series, the series in the order of the runs, and
 // whether any value was dropped.
-func (r *Runs) highest() (best map[string]map[float64]float64, order []string, repeated bool) {
+func highestOf(list []run) (best map[string]map[float64]float64, order []string, repeated bool) {
 	best = map[string]map[float64]float64{}
-	for _, n := range r.list {
+	for _, n := range list {
 		if math.IsNaN(n.xs) || math.IsNaN(n.value) {
 			continue
 		}
@@ -269,7 +291,8 @@ func (r *Runs) highest() (best map[string]map[float64]float64, order []string, r
 
 func (r *Runs) lines() (*chart.Chart, error) {
 	c := r.frame("lines", fmt.Sprintf("%s by %s", r.axisTitle(r.Y), r.axisTitle(r.X)))
-	best, order, repeated := r.highest()
+	list, title := r.rows()
+	best, order, repeated := highestOf(list)
 	if len(order) == 0 {
 		return nil, fmt.Errorf("no run has numbers in %s and %s", r.X.Name, r.Y.Name)
 	}
@@ -290,14 +313,18 @@ func (r *Runs) lines() (*chart.Chart, error) {
 		}
 		p.Lines, p.Dots = append(p.Lines, line), append(p.Dots, dots)
 		if i <= mostSeries {
-			c.Keys = append(c.Keys, keyOf(i, len(order), r.axisTitle(r.By)+" "+by))
+			name := by
+			if !r.byModel() {
+				name = title + " " + by
+			}
+			c.Keys = append(c.Keys, keyOf(i, len(order), name))
 		}
 	}
 	if repeated {
 		c.Note = "Of several runs at one place the highest. " + c.Note
 	}
 	c.Panels = []chart.Panel{p}
-	c.Description = fmt.Sprintf("%s over %s, a line for each of %d values of %s.", r.Y.Name, r.X.Name, len(order), r.By.Name)
+	c.Description = fmt.Sprintf("%s over %s, a line for each of %d values of %s.", r.Y.Name, r.X.Name, len(order), title)
 	return c, nil
 }
 
@@ -308,12 +335,13 @@ const wideRange = 10
 const mostBands = 200
 
 func (r *Runs) heatmap() (*chart.Chart, error) {
-	c := r.frame("heatmap", fmt.Sprintf("%s by %s and %s", r.axisTitle(r.Y), r.axisTitle(r.X), r.axisTitle(r.By)))
-	p := chart.Panel{Weight: 1, X: chart.Axis{Title: r.axisTitle(r.X)}, Y: chart.Axis{Title: r.axisTitle(r.By)}}
+	list, rows := r.rows()
+	c := r.frame("heatmap", fmt.Sprintf("%s by %s and %s", r.axisTitle(r.Y), r.axisTitle(r.X), rows))
+	p := chart.Panel{Weight: 1, X: chart.Axis{Title: r.axisTitle(r.X)}, Y: chart.Axis{Title: rows}}
 	best := map[[2]string]float64{}
 	repeated := false
 	why := map[[2]string]string{}
-	for _, n := range r.list {
+	for _, n := range list {
 		key := [2]string{n.x, n.by}
 		if math.IsNaN(n.value) {
 			why[key] = cmp.Or(why[key], n.why)
@@ -328,14 +356,14 @@ func (r *Runs) heatmap() (*chart.Chart, error) {
 	if len(best) == 0 {
 		return nil, fmt.Errorf("no run has a number in %s", r.Y.Name)
 	}
-	p.X.Bands, p.Y.Bands = r.bands(func(n *run) string { return n.x }), r.bands(func(n *run) string { return n.by })
+	p.X.Bands, p.Y.Bands = bands(list, func(n *run) string { return n.x }), bands(list, func(n *run) string { return n.by })
 	if max(len(p.X.Bands), len(p.Y.Bands)) > mostBands {
 		return nil, fmt.Errorf("%d values in a row are too many to see; choose other fields for x and by", max(len(p.X.Bands), len(p.Y.Bands)))
 	}
 	h := heat{panel: &p, log: func(low, high float64) bool { return low > 0 && high > wideRange*low }}
 	for y, by := range p.Y.Bands {
 		for x, column := range p.X.Bands {
-			at := fmt.Sprintf("%s %s, %s %s", r.axisTitle(r.X), column, r.axisTitle(r.By), by)
+			at := fmt.Sprintf("%s %s, %s %s", r.axisTitle(r.X), column, rows, by)
 			if v, ok := best[[2]string{column, by}]; ok {
 				h.add(chart.Cell{X: x, Y: y, Value: v, Inside: chart.Number(v), Tip: at + ": " + chart.Number(v)})
 			} else if reason, ok := why[[2]string{column, by}]; ok {
@@ -343,7 +371,7 @@ func (r *Runs) heatmap() (*chart.Chart, error) {
 			}
 		}
 	}
-	h.draw(c, r.Y.Name, r.X.Name, r.By.Name)
+	h.draw(c, r.Y.Name, r.X.Name, rows)
 	if repeated {
 		c.Note = "Of several runs in one cell the highest. " + c.Note
 	}
@@ -351,10 +379,10 @@ func (r *Runs) heatmap() (*chart.Chart, error) {
 }
 
 // bands returns the values of a field: numbers by their size, texts by the alphabet.
-func (r *Runs) bands(of func(*run) string) (out []string) {
+func bands(list []run, of func(*run) string) (out []string) {
 	seen, numbers := map[string]bool{}, map[string]float64{}
-	for i := range r.list {
-		if v := of(&r.list[i]); !seen[v] {
+	for i := range list {
+		if v := of(&list[i]); !seen[v] {
 			seen[v] = true
 			out = append(out, v)
 			if x, err := strconv.ParseFloat(strings.TrimSuffix(v, "k"), 64); err == nil {
@@ -377,35 +405,47 @@ func (r *Runs) breakdown() (*chart.Chart, error) {
 	c := r.frame("breakdown", "Where the decode step spends its time")
 	var l legend
 	p := chart.Panel{Weight: 1, Cut: true, X: chart.Axis{Title: "step in ms", Zero: true}}
-	left := 0
-	for _, n := range r.list {
-		if n.decode == nil {
-			continue
-		}
-		list, sum := parts(n.decode, true), 0.0
-		for _, part := range list {
-			sum += part.value
-		}
-		if !(sum > 0) {
-			continue
-		}
-		if len(p.Y.Bands) == mostOperators {
-			left++
-			continue
-		}
-		p.Bars = append(p.Bars, stacked(len(p.Y.Bands), list, 1e3, sum*1e3, "ms", &l)...)
-		p.Bars[len(p.Bars)-1].After = number.Plain(sum*1e3, 3) + " ms"
+	list := slices.DeleteFunc(slices.Clone(r.list), func(n run) bool { return n.decode == nil || !(n.sum() > 0) })
+	if all := len(list); all > mostOperators {
+		list = bestOfKinds(list)
+		c.Note = fmt.Sprintf("Of %d runs with a plan the best of each model on each system, by tokens/s per GPU. %s", all, c.Note)
+		list = list[:min(len(list), mostOperators)]
+	}
+	for _, n := range list {
+		p.Bars = append(p.Bars, stacked(len(p.Y.Bands), parts(n.decode, true), 1e3, n.sum()*1e3, "ms", &l)...)
+		p.Bars[len(p.Bars)-1].After = number.Plain(n.sum()*1e3, 3) + " ms"
 		p.Y.Bands = append(p.Y.Bands, n.name+": "+n.kind)
 	}
 	if len(p.Y.Bands) == 0 {
 		return nil, errors.New("no run has a plan for decode")
 	}
-	if left > 0 {
-		c.Note = fmt.Sprintf("The first %d of %d runs with a plan. %s", mostOperators, mostOperators+left, c.Note)
-	}
 	c.Keys, c.Panels = l.keys, []chart.Panel{p}
 	c.Description = fmt.Sprintf("The decode step of %d runs in parts: %s.", len(p.Y.Bands), keyTexts(l.keys))
 	return c, nil
+}
+
+// sum is the time of the parts of a decode step.
+func (n *run) sum() (out float64) {
+	for _, part := range parts(n.decode, true) {
+		out += part.value
+	}
+	return out
+}
+
+// bestOfKinds are the runs with the most tokens/s per GPU of each model on each system, in the order
+// of the kinds; runs without tokens are worst.
+func bestOfKinds(list []run) (out []run) {
+	at := map[string]int{}
+	for _, n := range list {
+		i, ok := at[n.kind]
+		if !ok {
+			at[n.kind] = len(out)
+			out = append(out, n)
+		} else if n.gpu > out[i].gpu || math.IsNaN(out[i].gpu) {
+			out[i] = n
+		}
+	}
+	return out
 }
 
 // Shares shows the parts of the steps of a record, each as a share of its step.
