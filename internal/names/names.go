@@ -21,6 +21,8 @@ type Name struct {
 	Name string   `json:"name" required:"true"` // empty: it says nothing
 	Also []string `json:"also" required:"true"`
 	Note string   `json:"note"` // why it stands for something that there is not; empty: it is the same
+	// Around: an engine is in it, whose versions are not its own, as in all with a note.
+	Around bool `json:"around"`
 
 	words [][]string // of each other name
 }
@@ -110,6 +112,7 @@ type Found struct {
 	Version string // of an engine, with its dots
 	Count   int    // of chips; 0: not said
 	Watts   int    // that a chip is limited to; 0: not said
+	Around  bool   // the name is that of a product around an engine, with versions of its own
 }
 
 var dotted = regexp.MustCompile(`^v?([0-9]+(?:\.[0-9]+)+)`)
@@ -121,13 +124,29 @@ func Engine(text string) (Found, bool) {
 	if e == nil {
 		return Found{}, false
 	}
-	out := Found{Name: e.Name, Note: e.Note}
-	for _, w := range words {
-		if m := dotted.FindStringSubmatch(w); m != nil && out.Version == "" {
+	out := Found{Name: e.Name, Note: e.Note, Around: e.around()}
+	for i, w := range words {
+		if m := dotted.FindStringSubmatch(w); m != nil && out.Version == "" && !endsAround(words[:i]) {
 			out.Version = m[1]
 		}
 	}
 	return out, true
+}
+
+// around reports whether a name is of a product whose versions are not those of the engine in it.
+func (n *Name) around() bool { return n.Around || n.Note != "" || n.Name == "" }
+
+// endsAround reports whether words end in such a product, so that a version behind them is its own.
+func endsAround(words []string) bool {
+	for i := range known.Engines {
+		e := &known.Engines[i]
+		if e.around() && slices.ContainsFunc(e.words, func(of []string) bool {
+			return len(of) <= len(words) && slices.Equal(of, words[len(words)-len(of):])
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 var (

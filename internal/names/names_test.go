@@ -8,18 +8,19 @@ import (
 // TestEngines: engines under usual other names, with qualifiers, versions and products around them.
 func TestEngines(t *testing.T) {
 	for text, want := range map[string]Found{
-		"vLLM": {Name: "vllm"}, "vllm-v1": {Name: "vllm"}, "Dynamo (vLLM)": {Name: "vllm"}, "dynamo-vllm": {Name: "vllm"}, "llm-d(vllm)": {Name: "vllm"},
+		"vLLM": {Name: "vllm"}, "vllm-v1": {Name: "vllm"}, "Dynamo (vLLM)": {Name: "vllm"}, "dynamo-vllm": {Name: "vllm"}, "llm-d(vllm)": {Name: "vllm", Around: true},
+		"llm-d 0.3": {Name: "vllm", Around: true}, "Dynamo 0.6 (vLLM 0.11.0)": {Name: "vllm", Version: "0.11.0"}, "llm-d v0.3 / vLLM v0.10.2": {Name: "vllm", Version: "0.10.2", Around: true},
 		"vLLM 0.11.0": {Name: "vllm", Version: "0.11.0"}, "vllm v0.10.2rc1 (V1 engine)": {Name: "vllm", Version: "0.10.2"}, "vllm-ascend": {Name: "vllm"},
 		"TRT-LLM": {Name: "trtllm"}, "TensorRT-LLM": {Name: "trtllm"}, "dynamo-trt": {Name: "trtllm"}, "TensorRT LLM (PyTorch backend)": {Name: "trtllm"},
 		"NVIDIA Dynamo + TensorRT-LLM 1.2.0rc6": {Name: "trtllm", Version: "1.2.0"}, "SGLang": {Name: "sglang"}, "sgl-project/sglang:v0.5.9": {Name: "sglang", Version: "0.5.9"},
-		"Dynamo": {}, "llama.cpp": {Name: "llamacpp"}, "llama.cpp (b4500)": {Name: "llamacpp"},
+		"Dynamo": {Around: true}, "llama.cpp": {Name: "llamacpp"}, "llama.cpp (b4500)": {Name: "llamacpp"},
 	} {
 		if got, ok := Engine(text); !ok || got != want {
 			t.Errorf("%q: %+v, %v, want %+v", text, got, ok, want)
 		}
 	}
 	for text, want := range map[string]string{"ATOM": "vllm", "vllm+atom plugin": "vllm", "sglang-jax": "sglang", "MindIE 2.1RC1": "sglang", "NIM": "trtllm", "TGI": "vllm", "LMDeploy (TurboMind)": "vllm"} {
-		if got, ok := Engine(text); !ok || got.Name != want || got.Note == "" {
+		if got, ok := Engine(text); !ok || got.Name != want || got.Note == "" || !got.Around || got.Version != "" {
 			t.Errorf("%q: %+v, want %s with a note", text, got, want)
 		}
 	}
@@ -39,7 +40,7 @@ func TestSystems(t *testing.T) {
 		"NVIDIA GeForce RTX 5090": {Name: "RTX_5090"}, "NVIDIA RTX PRO 6000 Blackwell Server Edition": {Name: "RTX_PRO_6000"}, "tpu-v7x": {Name: "TPU_v7"},
 		"ascend-910C (Atlas 800I A3)": {Name: "Ascend_910C"}, "ascend A2 (910B)": {Name: "Ascend_910B"}, "gaudi3 (runner label gaudi25)": {Name: "Gaudi3"},
 		"H100-500W": {Name: "H100_SXM", Watts: 500}, "H200 (power capped 450W)": {Name: "H200", Watts: 450}, "Intel(R) Arc Pro(R) B60": {Name: "Arc_B60"},
-		"Intel Gaudi 3": {Name: "Gaudi3"}, "b300_sxm": {Name: "B300"}, "L40S": {Name: "L40S"}, "1x NVIDIA L4 24GB": {Name: "L4", Count: 1},
+		"Intel Gaudi 3": {Name: "Gaudi3"}, "Intel Gaudi 3 HL-325L": {Name: "Gaudi3"}, "Ascend 910_93": {Name: "Ascend_910C"}, "b300_sxm": {Name: "B300"}, "L40S": {Name: "L40S"}, "1x NVIDIA L4 24GB": {Name: "L4", Count: 1},
 	} {
 		if got, ok := System(text); !ok || got != want {
 			t.Errorf("%q: %+v, %v, want %+v", text, got, ok, want)

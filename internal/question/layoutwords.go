@@ -70,6 +70,9 @@ func readSizes(text, pool string, into map[string]string) {
 	if len(found) > 0 && into[pool+"tp"] == "" {
 		into[pool+"tp"] = "1"
 	}
+	if n := into[pool+"tp"]; n != "" && n != "1" && n == into[pool+"dp"] && n == into[pool+"ep"] {
+		into[pool+"dp_attention"] = "true" // as SGLang counts: each size is all ranks of a server
+	}
 	if m := serverWords.FindStringSubmatch(text); m != nil && len(found) > 0 && pool == "" {
 		into["instances"] = m[1]
 	}

@@ -12,6 +12,7 @@ func TestLayoutWords(t *testing.T) {
 		{map[string]string{"tp": "tp8"}, map[string]string{"tp": "8"}},
 		{map[string]string{"layout": "DEP8"}, map[string]string{"tp": "8", "dp": "8", "ep": "8", "dp_attention": "true"}},
 		{map[string]string{"layout": "TEP4"}, map[string]string{"tp": "4", "ep": "4"}},
+		{map[string]string{"layout": "tp=8, ep=8, dp=8"}, map[string]string{"tp": "8", "dp": "8", "ep": "8", "dp_attention": "true"}},
 		{map[string]string{"layout": "DP8+EP8"}, map[string]string{"tp": "1", "dp": "8", "ep": "8"}},
 		{map[string]string{"tp": "2x TP4"}, map[string]string{"tp": "4", "instances": "2"}},
 		{map[string]string{"tp": "TP4PP2"}, map[string]string{"tp": "4", "pp": "2"}},
@@ -40,9 +41,25 @@ func TestLayoutWords(t *testing.T) {
 func TestLengthsTogether(t *testing.T) {
 	cells := map[string]string{"isl_osl": "1k/8k", "weights": "BF16 + FP8 KV", "request_rate": "10 req/s", "concurrency": "N/A"}
 	r := Row{func(column string) string { return cells[column] }}
-	for column, want := range map[string]string{"isl": "1024", "osl": "8192", "cache": "fp8", "weights": "bf16", "request_rate": "10"} {
+	for column, want := range map[string]string{"isl": "1024", "osl": "8192", "cache": "fp8", "weights": "bf16", "request_rate": "10", "concurrency": ""} {
 		if got := r.Get(column); got != want {
 			t.Errorf("%s is %q, want %q", column, got, want)
+		}
+	}
+}
+
+// TestCountedDrafts: the tokens of a step behind the name of the drafts; the version of a product
+// around an engine is none of the engine.
+func TestCountedDrafts(t *testing.T) {
+	for spec, want := range map[string]int{"MTP": usualDrafts, "MTP-1": 1, "nextn 2": 2, "mtp3": 3, "none": 0} {
+		r := rowOf(map[string]string{"spec": spec, "spec_tokens": map[bool]string{true: "", false: "4"}[spec == "MTP"]})
+		if got, err := r.drafts("vllm", ""); err != nil || got != want {
+			t.Errorf("%s: %d, %v, want %d", spec, got, err, want)
+		}
+	}
+	for _, c := range [][4]string{{"llm-d", "0.3.1", "vllm", ""}, {"llm-d", "vLLM 0.10.2", "vllm", "0.10.2"}, {"vLLM", "v0.10.1.1", "vllm", "0.10.1.1"}, {"TGI", "2.4", "vllm", ""}} {
+		if name, version := rowOf(map[string]string{"engine": c[0], "version": c[1]}).engine(); name != c[2] || version != c[3] {
+			t.Errorf("%v: %s %s", c, name, version)
 		}
 	}
 }

@@ -55,7 +55,10 @@ var derived = map[string]func(Row) string{
 // request each; where a table says neither clients nor a rate, those under way on average count.
 func (r Row) clients() string {
 	if text := r.Cell("concurrency"); !names.Empty(text) || finite(r.rate()) {
-		if strings.Contains(text, "/") {
+		switch {
+		case names.Empty(text):
+			return ""
+		case strings.Contains(text, "/"):
 			return text // of each GPU or server
 		}
 		return nearestCount(names.Number(text))
@@ -119,14 +122,20 @@ func (r Row) engine() (name, version string) {
 		version = ""
 	}
 	found, ok := names.Engine(text)
-	if !ok || strings.Contains(text, "@") {
+	switch {
+	case !ok || strings.Contains(text, "@"):
 		return text, version
+	case found.Around && !slices.ContainsFunc(engineWords, func(w string) bool { return strings.Contains(strings.ToLower(r.Cell("version")), w) }):
+		version = "" // that of the product around the engine
 	}
 	return found.Name, cmp.Or(version, found.Version)
 }
 
 // versionWord is a version at the start of a text, or behind the name of an engine.
 var versionWord = regexp.MustCompile(`(?i)(?:^|^v|llm |lang |ascend |jax )v?([0-9]+(?:\.[0-9]+)+)`)
+
+// engineWords are those of engines in front of their versions.
+var engineWords = []string{"llm ", "lang "}
 
 // notes are what stands in for what.
 func (r Row) notes() (out []string) {
@@ -270,11 +279,17 @@ func (r Row) Drafts() (bool, error) {
 	case "", "none", "false", "no", "off", "0":
 		return false, nil
 	}
+	if m := countedDrafts.FindStringSubmatch(kind); m != nil {
+		kind = m[1]
+	}
 	if !ownDrafts[kind] && !names.Yes(kind) {
 		return false, fmt.Errorf("spec %q: only drafts by the model's own draft layers are modelled", kind)
 	}
 	return true, nil
 }
+
+// countedDrafts is a name with the tokens of a step: MTP-3, nextn 2, mtp=1.
+var countedDrafts = regexp.MustCompile(`^(mtp|nextn|deepseek_mtp)[-_ =:]*([1-9])$`)
 
 // usualDrafts are those of servers of which nothing is known: most of the known ones draft 3.
 const usualDrafts = 3
@@ -287,6 +302,9 @@ func (r Row) drafts(engine, stated string) (int, error) {
 	}
 	if drafting, _ := r.Drafts(); !drafting {
 		return 0, nil
+	}
+	if m := countedDrafts.FindStringSubmatch(strings.ToLower(strings.TrimSpace(r.Cell("spec")))); m != nil {
+		return parseCount("spec", m[2])
 	}
 	if text := r.Cell("spec_tokens"); text != "" {
 		n, err := parseCount("spec_tokens", text)
