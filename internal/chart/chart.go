@@ -146,6 +146,7 @@ type Dots struct {
 type Dot struct {
 	XY
 	Label, Tip string
+	Brief      string  // the label where that has no room; empty: none
 	Size       float64 // 0: that of the series
 	Ref, Link  string  // what it shows and where it leads, for pages
 }

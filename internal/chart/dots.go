@@ -21,7 +21,8 @@ type placed struct {
 	at    XY
 	r     float64
 	label string
-	among int // dots of its series
+	brief string // the label where that has no room; empty: none
+	among int    // dots of its series
 }
 
 // dots draws the series of a panel, and labels where there is room.
@@ -30,8 +31,9 @@ func (d *drawing) dots(p *plot) {
 	for i := range p.Dots {
 		all = append(all, d.series(p, &p.Dots[i])...)
 	}
-	// Small series first: a label of one among thousands says little.
-	slices.SortStableFunc(all, func(a, b placed) int { return a.among - b.among })
+	// A label of one among thousands says little; else the largest dots are named first.
+	crowd := func(q *placed) int { return max(0, q.among-mostTried) }
+	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Or(crowd(&a)-crowd(&b), cmp.Compare(b.r, a.r), a.among-b.among) })
 	avoid := p.dotPlaces()
 	tried := 0
 	for i := range all {
@@ -58,7 +60,7 @@ func (d *drawing) series(p *plot, s *Dots) []placed {
 			continue
 		}
 		r = own
-		out = append(out, placed{place, own, clean(q.Label), len(s.Points)})
+		out = append(out, placed{place, own, clean(q.Label), clean(q.Brief), len(s.Points)})
 		if !many {
 			d.dot("dot", s.Form, place, own, s.Paint, Mark{Tip: clean(q.Tip), Ref: q.Ref, Link: q.Link})
 			continue
@@ -146,11 +148,15 @@ var directions = []struct {
 var rings = []float64{4, 14, 26, 40, 56, 74}
 
 // dotLabel writes the label of a dot where there is room near it, across a rule only where there is
-// no other.
+// no other; where there is none, its brief one.
 func (d *drawing) dotLabel(p *plot, q *placed, avoid []placed) {
 	rules := p.ruled()
-	if !d.dotLabelClear(p, q, avoid, rules) && len(rules) > 0 {
-		d.dotLabelClear(p, q, avoid, nil)
+	switch {
+	case d.dotLabelClear(p, q, avoid, rules) || len(rules) > 0 && d.dotLabelClear(p, q, avoid, nil):
+	case q.brief != "":
+		short := *q
+		short.label, short.brief = q.brief, ""
+		d.dotLabel(p, &short, avoid)
 	}
 }
 

@@ -73,3 +73,18 @@ func TestBarsBesideEachOther(t *testing.T) {
 		t.Errorf("%d labels of 12 bars", labels)
 	}
 }
+
+// TestLargestDotsAreNamed: where room is short, a large dot has a name before small ones, and a
+// short name where the long one has no room.
+func TestLargestDotsAreNamed(t *testing.T) {
+	var small []Dot
+	for i := range 12 {
+		small = append(small, Dot{XY: XY{45 + float64(i), 5 + 0.2*float64(i)}, Label: fmt.Sprint("small ", i), Size: 3})
+	}
+	large := []Dot{{XY: XY{50, 5.5}, Label: "large, " + strings.Repeat("with what it reaches ", 6), Brief: "large", Size: 9}}
+	c := &Chart{Title: "dots", Panels: []Panel{{Weight: 1, X: Axis{Low: At(0), High: At(100)}, Y: Axis{Low: At(0), High: At(10)}, Dots: []Dots{{Points: small}, {Points: append(large, small...)}}}}}
+	s := c.Draw(300, 0, "")
+	if names := textsOf(s, "dot-label"); !slices.Contains(names, "large") {
+		t.Errorf("named are %q", names)
+	}
+}

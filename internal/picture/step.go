@@ -118,18 +118,20 @@ func roofline(s Step) (*chart.Chart, error) {
 			p.Dots = append(p.Dots, chart.Dots{Paint: k.paint, Form: formOf(k)})
 		}
 		d, name, spot := &p.Dots[at], s.Why.Operators.NameOf(o), rooflinePoint(o)
+		brief := ""
 		reached, ceiling := nearestCeiling(o)
 		switch {
 		case o.Share < leastNamed:
 			name = ""
 		case o.Share >= leastJudged:
+			brief = name
 			name += fmt.Sprintf(", %.0f%% of %s", 100*reached, ceiling)
 			if reached > 0 && reached < 1 {
 				stems = " Dashed stems: the way to the ceiling."
 				p.Lines = append(p.Lines, chart.Line{Paint: k.paint, Width: 1, Dash: true, Points: []chart.XY{spot, {X: spot.X, Y: spot.Y / reached}}})
 			}
 		}
-		d.Points = append(d.Points, chart.Dot{XY: spot, Label: name, Size: 3 + 12*math.Sqrt(o.Share), Ref: RefOf(o.Name),
+		d.Points = append(d.Points, chart.Dot{XY: spot, Label: name, Brief: brief, Size: 3 + 12*math.Sqrt(o.Share), Ref: RefOf(o.Name),
 			Tip: fmt.Sprintf("%s: %s of the step, %s flop/byte, %s Tflop/s, %.0f%% of %s", o.Name, percent(o.Share), chart.Number(spot.X), chart.Number(spot.Y), 100*reached, ceiling)})
 	}
 	for i := range l.keys {
