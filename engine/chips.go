@@ -192,7 +192,7 @@ func Notes(d *deploy.Deployment) (out []string) {
 		if s == nil {
 			continue
 		}
-		if s.ExchangeRemark != "" && (u.procs > 1 || d.Split()) {
+		if s.ExchangeRemark != "" && (u.ranks > 1 || d.Split()) {
 			out = append(out, s.ExchangeRemark)
 		}
 		switch w := u.kindOfWeights(); {
