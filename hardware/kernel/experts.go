@@ -14,8 +14,12 @@ var expertsSlot = slot{
 	pick: pickExperts,
 	prepare: func(s *Set, key string, t *Types) (Timing, error) {
 		g, err := s.Experts[key].prepare(t)
+		if err != nil {
+			return nil, err
+		}
+		g.fused = true
 		plain, isTuned := strings.CutSuffix(key, Tuned)
-		return &expertsTiming{g, isTuned && s.Experts[plain] != nil}, err
+		return &expertsTiming{g, isTuned && s.Experts[plain] != nil}, nil
 	},
 }
 

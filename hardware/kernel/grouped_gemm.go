@@ -14,6 +14,8 @@ type GroupedModel struct {
 	Output float64 `json:"output_bytes"`
 	// Uneven: measured with randomly spread rows; otherwise every expert saw as many.
 	Uneven bool `json:"uneven,omitempty"`
+	// Tile is the largest tile of kernels that take one no smaller than the rows of a matrix.
+	Tile float64 `json:"tile,omitempty"`
 }
 
 var groupedGemms = sectionOf("grouped_gemm", func(s *Set) *map[string]*GroupedModel { return &s.GroupedGemm })
@@ -37,7 +39,7 @@ func (g *GroupedModel) Point(experts, m, n, k float64) (at Point, inputs float64
 
 func (g *GroupedModel) Check() error {
 	_, err := g.prepare(&Types{})
-	return errors.Join(err, sizes(g.Weight, g.Input, g.Output))
+	return errors.Join(err, sizes(g.Weight, g.Input, g.Output, g.Tile))
 }
 
 // weightBytes is the measured size of a weight.
@@ -50,12 +52,13 @@ func (g *GroupedModel) prepare(t *Types) (*groupedTiming, error) {
 	if err != nil {
 		return nil, fmt.Errorf("grouped gemm: %w", err)
 	}
-	return &groupedTiming{s, with}, nil
+	return &groupedTiming{sides: s, g: with}, nil
 }
 
 type groupedTiming struct {
 	sides
-	g GroupedModel
+	g     GroupedModel
+	fused bool // tiles fit the rows
 }
 
 // grouped is the time without the latency.
@@ -66,10 +69,15 @@ func (t *groupedTiming) grouped(p *Pace, experts, m, n, k float64) float64 {
 
 // rows that each expert sees; the cost of unevenness is in the model's times, or is added here.
 func (t *groupedTiming) rows(s *Shape) float64 {
-	if t.g.Uneven {
+	switch {
+	case t.g.Uneven || !s.Uneven:
 		return s.Rows
+	case t.g.Tile > 0:
+		return s.Rows + min(s.Rows, t.g.Tile)/2
+	case t.fused:
+		return s.fitted()
 	}
-	return s.Tiled()
+	return s.tiled()
 }
 
 func (t *groupedTiming) Seconds(p *Pace, s *Shape) float64 {

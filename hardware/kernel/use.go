@@ -79,12 +79,14 @@ type Shape struct {
 	Uneven bool
 }
 
-// Tiled is the rows in kernels of complete tiles, calibrated with even rows. With uneven rows half
-// of a matrix's last tile is empty on average; below half a tile that is in the calibration.
-func (s *Shape) Tiled() float64 {
-	const tile = 128
-	if !s.Uneven {
-		return s.Rows
-	}
-	return s.Rows + min(max(s.Rows-tile/2, 0), tile/2)
-}
+// tile is the largest of most kernels.
+const tile = 128
+
+// tiled is uneven rows in kernels of complete tiles, calibrated with even ones: half of a matrix's
+// last tile is empty on average; below half a tile that is in the calibration.
+func (s *Shape) tiled() float64 { return s.Rows + min(max(s.Rows-tile/2, 0), tile/2) }
+
+// fitted is uneven rows in kernels that fit their tiles to them: half of the rows, up to 128. The even
+// rows of tables are powers of two and half-way between, so that a quarter of a last tile is empty;
+// of uneven ones half is, a quarter more.
+func (s *Shape) fitted() float64 { return s.Rows + min(s.Rows/2, tile)/4 }

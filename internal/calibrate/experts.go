@@ -49,6 +49,11 @@ var dispatchedExperts = subject{
 // dispatchedVersion is the later of two: the host of the earlier one took up to a millisecond.
 const dispatchedVersion = "0.5.10"
 
+// marlinTile is the largest block_size_m of fused_marlin_moe, which takes the first of 8, 16, 32, 48
+// and 64 that holds the rows of an expert (vllm/model_executor/layers/fused_moe/experts/marlin_moe.py
+// at a014e35f).
+const marlinTile = 64
+
 // expertSetting was chosen by the error on held-out shapes.
 var expertSetting = setting{4, 0.01, 0.03}
 
@@ -60,6 +65,9 @@ func Experts(rows []measurement.Row, p Peak) (*kernel.GroupedModel, Validation) 
 		r := &rows[i]
 		g.Weight, g.Input = kernel.StoredBytes(KeyOf(r), bytesOf(r.Type)), bytesOf(computed(r))
 		g.Uneven = r.Get("touched") > 0
+		if strings.Contains(r.Label("kernel"), "marlin") {
+			g.Tile = marlinTile
+		}
 		s := blockShape(r)
 		outer, wide, inner := s.Block()
 		product := func(n, k float64) part {
