@@ -86,7 +86,7 @@ const tile = 128
 // last tile is empty on average; below half a tile that is in the calibration.
 func (s *Shape) tiled() float64 { return s.Rows + min(max(s.Rows-tile/2, 0), tile/2) }
 
-// fitted is uneven rows in kernels that fit their tiles to them: half of the rows, up to 128. The even
-// rows of tables are powers of two and half-way between, so that a quarter of a last tile is empty;
-// of uneven ones half is, a quarter more.
+// fitted is uneven rows in kernels that fit their tiles to them: half of the rows, up to 128. The
+// even rows of tables are powers of two and half-way between, so that a quarter of a last tile is
+// empty; of uneven ones half is, a quarter more.
 func (s *Shape) fitted() float64 { return s.Rows + min(s.Rows/2, tile)/4 }

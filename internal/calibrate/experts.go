@@ -49,9 +49,9 @@ var dispatchedExperts = subject{
 // dispatchedVersion is the later of two: the host of the earlier one took up to a millisecond.
 const dispatchedVersion = "0.5.10"
 
-// marlinTile is the largest block_size_m of fused_marlin_moe, which takes the first of 8, 16, 32, 48
-// and 64 that holds the rows of an expert (vllm/model_executor/layers/fused_moe/experts/marlin_moe.py
-// at a014e35f).
+// marlinTile is the largest block_size_m of fused_marlin_moe, which takes the first of 8, 16, 32,
+// 48 and 64 that holds the rows of an expert (experts/marlin_moe.py of vLLM's fused_moe at
+// a014e35f).
 const marlinTile = 64
 
 // expertSetting was chosen by the error on held-out shapes.
