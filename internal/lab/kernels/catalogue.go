@@ -231,9 +231,9 @@ func narrowProducts(part *kernel.Set, title string) {
 		part.Put(kernel.Gemm, blocks, part.Gemm[one], part.Errors["gemm."+one])
 	case h100Engine.title:
 		part.Gemm[one], part.Errors["gemm."+one] = part.Gemm[blocks], part.Errors["gemm."+blocks]
-		// Marlin takes as long on an H200 at every shape of both tables (0.95 in the median), but the
-		// two fits part by up to 1.9 beyond them. That of the H200 is closer at a shape that neither
-		// has seen (3584 x 3072 of 896 experts).
+		// Marlin takes as long on an H200 at every shape of both tables (0.95 in the median), but
+		// beyond them the two fits part by up to 1.9. That of the H200 is closer at a shape that
+		// neither has seen (3584 x 3072 of 896 experts).
 		delete(part.Experts, "int4")
 		delete(part.Errors, "experts.int4")
 	case b200Engine.title, gb200Engine.title:
