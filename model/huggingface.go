@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -20,22 +19,13 @@ func IsHuggingFace(keys []string) bool {
 	return !native && slices.ContainsFunc([]string{"model_type", "architectures", "text_config", "hidden_size", "n_embd"}, has)
 }
 
-// pythonNumbers are strings, and what Python's json writes for numbers that JSON has not.
-var pythonNumbers = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
-
 // Parse reads the syntax of a model file. In configs the numbers that only Python knows are null.
 func Parse(name string, src []byte) *document.File {
 	doc := document.Parse(name, src)
 	if doc.Err() == nil {
 		return doc
 	}
-	plain := document.Parse(name, pythonNumbers.ReplaceAllFunc(src, func(token []byte) []byte {
-		if token[0] == '"' {
-			return token
-		}
-		return fmt.Appendf(nil, "%-*s", len(token), "null") // columns stay
-	}))
-	if IsHuggingFace(plain.Keys()) {
+	if plain := document.Parse(name, document.WithoutPython(src)); IsHuggingFace(plain.Keys()) {
 		return plain
 	}
 	return doc

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"throughline/internal/files"
@@ -49,6 +50,15 @@ func Open(in *files.Door, name string) (io.ReadCloser, error) {
 		io.Reader
 		io.Closer
 	}{&limited{src: z, limits: Limits{Bytes: unpacked}}, f}, nil
+}
+
+// OpenEither opens a file, or the packed one with ".gz" behind its name.
+func OpenEither(in *files.Door, name string) (io.ReadCloser, error) {
+	f, err := Open(in, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = Open(in, name+".gz")
+	}
+	return f, err
 }
 
 type Reader struct {

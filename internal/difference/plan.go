@@ -2,12 +2,10 @@ package difference
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"throughline/estimate"
@@ -62,7 +60,7 @@ func readPlan(in *files.Door, ref, file, number string) (*side, error) {
 		}
 		return nil, err
 	}
-	gpus, err := gpusOf(in, file, number)
+	gpus, err := question.PlannedGPUs(in, file, number)
 	if err != nil {
 		return nil, err
 	}
@@ -98,28 +96,6 @@ func deployed(ref string, q *question.Question, gpus int) (*side, error) {
 		s.figures = append(s.figures, Figure{"GPU ms/token " + c.name(), c.ms})
 	}
 	return s, nil
-}
-
-// gpusOf returns the processors requested for a row.
-func gpusOf(in *files.Door, file, number string) (int, error) {
-	src, err := document.ReadFile(in, file)
-	if err != nil {
-		return 0, document.Unreadable(in, file, err)
-	}
-	var doc struct{ Ranked, Frontier []struct{ GPUs int } }
-	if err := json.Unmarshal(src, &doc); err != nil {
-		return 0, err
-	}
-	rows := doc.Ranked
-	digits, onFrontier := strings.CutPrefix(number, "f")
-	if onFrontier {
-		rows = doc.Frontier
-	}
-	n, err := strconv.Atoi(digits)
-	if err != nil || n < 1 || n > len(rows) {
-		return 0, nil
-	}
-	return rows[n-1].GPUs, nil
 }
 
 // clients adds the deployment and what clients see.

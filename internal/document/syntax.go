@@ -3,6 +3,7 @@ package document
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -219,4 +220,17 @@ func stringLength(text []byte) int {
 
 func isSpace(c byte) bool {
 	return strings.IndexByte(" \t\r\n", c) >= 0
+}
+
+// pythonNumbers are strings, and what Python's json writes for numbers that JSON lacks.
+var pythonNumbers = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?Infinity|NaN`)
+
+// WithoutPython has null in place of such numbers; columns stay.
+func WithoutPython(src []byte) []byte {
+	return pythonNumbers.ReplaceAllFunc(src, func(token []byte) []byte {
+		if token[0] == '"' {
+			return token
+		}
+		return fmt.Appendf(nil, "%-*s", len(token), "null")
+	})
 }

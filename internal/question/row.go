@@ -25,6 +25,7 @@ type planned struct {
 
 type plannedRow struct {
 	Mode, Engine    string
+	GPUs            int // asked for, spare ones included
 	Concurrency     int
 	Running         int     `json:"max_running_requests"` // of an instance that decodes
 	MemoryShare     float64 `json:"memory_share"`
@@ -76,6 +77,15 @@ func (q *Question) TakeRow(from string, given func(name string) bool) error {
 		}
 	}
 	return document.Join(errs...)
+}
+
+// PlannedGPUs is the processors that a row of a plan's JSON was asked for on, spare ones included.
+func PlannedGPUs(in *files.Door, file, number string) (int, error) {
+	row, _, err := readRow(in, file, number)
+	if err != nil {
+		return 0, err
+	}
+	return row.GPUs, nil
 }
 
 // addWords adds the deployment of the row to the words of the question that found it.

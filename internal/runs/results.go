@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"throughline/internal/document"
 	"throughline/number"
 	"throughline/workload"
 )
@@ -175,7 +176,7 @@ func Results(src []byte) ([]map[string]any, error) {
 	if list, err := results(src); err == nil {
 		return list, nil
 	}
-	return results(withoutInfinities(src))
+	return results(document.WithoutPython(src)) // sglang.bench_serving has "request_rate": Infinity
 }
 
 func results(src []byte) ([]map[string]any, error) {
@@ -196,39 +197,4 @@ func results(src []byte) ([]map[string]any, error) {
 		list = append(list, one)
 	}
 	return list, nil
-}
-
-// withoutInfinities replaces what Python writes but JSON lacks with null, leaving strings alone:
-// sglang.bench_serving has "request_rate": Infinity.
-func withoutInfinities(src []byte) []byte {
-	out := make([]byte, 0, len(src))
-	for i := 0; i < len(src); {
-		if src[i] == '"' {
-			end := i + 1
-			for end < len(src) && src[end] != '"' {
-				if src[end] == '\\' {
-					end++
-				}
-				end++
-			}
-			end = min(end+1, len(src))
-			out = append(out, src[i:end]...)
-			i = end
-			continue
-		}
-		length := 0
-		for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
-			if bytes.HasPrefix(src[i:], []byte(word)) {
-				length = len(word)
-			}
-		}
-		if length == 0 {
-			out = append(out, src[i])
-			i++
-			continue
-		}
-		out = append(out, "null"...)
-		i += length
-	}
-	return out
 }

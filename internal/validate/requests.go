@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
@@ -440,10 +439,7 @@ func (c *cells) count(name string) int {
 // readTable reads a table of a folder, plain or packed, row by row.
 func readTable(dir, name string, needed []string, each func(*cells)) error {
 	file := filepath.Join(dir, name)
-	f, err := csvfile.Open(files.Machine, file)
-	if errors.Is(err, fs.ErrNotExist) {
-		f, err = csvfile.Open(files.Machine, file+".gz")
-	}
+	f, err := csvfile.OpenEither(files.Machine, file)
 	if err != nil {
 		return document.Unreadable(files.Machine, file, err)
 	}

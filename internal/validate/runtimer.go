@@ -2,9 +2,7 @@ package validate
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"throughline/deploy"
@@ -75,10 +73,7 @@ func (t *runTimer) pool(run *engineRun) (simulate.Pool, simulate.Clock, error) {
 // table is the times of the measured steps of a model.
 func (t *runTimer) table(model string) (simulate.Times, error) {
 	file := filepath.Join(t.dir, "step_times.csv")
-	f, err := csvfile.Open(files.Machine, file)
-	if errors.Is(err, fs.ErrNotExist) {
-		f, err = csvfile.Open(files.Machine, file+".gz")
-	}
+	f, err := csvfile.OpenEither(files.Machine, file)
 	if err != nil {
 		return nil, document.Unreadable(files.Machine, file, err)
 	}
