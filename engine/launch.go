@@ -225,6 +225,12 @@ func integer(f func(unit) int) func(unit) string {
 // nodeRank is the number of the node that runs the command.
 const nodeRank = `"$NODE_RANK"`
 
+// oneBatch says what becomes of micro-batches without a pipeline.
+var oneBatch = remark{
+	func(u unit) bool { return u.Plan.Batch.Count > 1 && !piped(u) },
+	func(u unit) string { return fmt.Sprintf("the %d micro-batches run as one batch", u.Plan.Batch.Count) },
+}
+
 // eachNode says how one command serves several nodes.
 var eachNode = remark{both(manyNodes, bare), func(u unit) string {
 	return fmt.Sprintf("run it on each of the %d nodes, with NODE_RANK from 0 to %d; HEAD_IP is the address of node 0", u.nodes, u.nodes-1)

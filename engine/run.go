@@ -61,19 +61,19 @@ func Aliases(setting string) []string {
 	if setting == MemorySetting {
 		return slices.Sorted(maps.Values(MemoryOptions()))
 	}
+	var byEngine map[string]string
 	for i := range RunOptions {
 		if o := &RunOptions[i]; o.Setting == setting {
-			names := slices.Sorted(maps.Values(o.Names))
-			return slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == setting })
+			byEngine = o.Names
 		}
 	}
 	for i := range AttentionOptions {
 		if o := &AttentionOptions[i]; o.Setting == setting {
-			names := slices.Sorted(maps.Values(o.Names))
-			return slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == setting })
+			byEngine = o.Names
 		}
 	}
-	return nil
+	names := slices.Sorted(maps.Values(byEngine))
+	return slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == setting })
 }
 
 // OnlyOf is the engine that alone understands an option name, where another that supports the

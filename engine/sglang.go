@@ -150,12 +150,7 @@ var sglangRemarks = []remark{
 		},
 	},
 	{sequential, text("--enable-attn-tp-input-scattered scatters only the input of attention")},
-	{
-		func(u unit) bool { return u.Plan.Batch.Count > 1 && !piped(u) },
-		func(u unit) string {
-			return fmt.Sprintf("the %d micro-batches run as one batch", u.Plan.Batch.Count)
-		},
-	},
+	oneBatch,
 	eachNode,
 	{both(split, bare), text("route requests with python3 -m sglang_router.launch_router --pd-disaggregation; --disaggregation-ib-device may be needed")},
 }

@@ -121,10 +121,7 @@ var trtllmRemarks = []remark{
 	},
 	{redundant, text("the WIDEEP backend is made for GPUs in one multi-node NVLink domain")},
 	{contextual, text("Helix needs Blackwell GPUs")},
-	{
-		func(u unit) bool { return u.Plan.Batch.Count > 1 && !piped(u) },
-		func(u unit) string { return fmt.Sprintf("the %d micro-batches run as one batch", u.Plan.Batch.Count) },
-	},
+	oneBatch,
 	{
 		func(u unit) bool { return piped(u) && u.Plan.Batch.Count*u.Plan.InFlight() != u.pp },
 		func(u unit) string {

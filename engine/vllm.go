@@ -150,12 +150,7 @@ var vllmRemarks = []remark{
 		func(u unit) bool { return dispatched(u) && !split(u) },
 		text("the default all-to-all, all-gather and reduce-scatter, serves both phases; --all2all-backend has faster ones for one phase"),
 	},
-	{
-		func(u unit) bool { return u.Plan.Batch.Count > 1 && !piped(u) },
-		func(u unit) string {
-			return fmt.Sprintf("the %d micro-batches run as one batch", u.Plan.Batch.Count)
-		},
-	},
+	oneBatch,
 	{both(piped, batched), text("the sequences in flight are divided among the pipeline stages by the scheduler; there is no option for a micro-batch")},
 	{twoBatch, text("--enable-dbo splits steps of more than 32 tokens, or of more than 512 with a prompt among them: --dbo-decode-token-threshold, --dbo-prefill-token-threshold")},
 	{sequential, text("sequence parallelism is a compiler pass, which takes effect for the batch sizes that it compiles")},

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 
 	"throughline/model"
@@ -255,20 +256,10 @@ func (p *Precision) Blocks() bool {
 }
 
 // Between is the bytes of what passes between products.
-func (p *Precision) Between() float64 {
-	if p.Residual > 0 {
-		return p.Residual
-	}
-	return p.Activation
-}
+func (p *Precision) Between() float64 { return cmp.Or(p.Residual, p.Activation) }
 
 // Norms is the bytes of the weights of norms.
-func (p *Precision) Norms() float64 {
-	if p.Residual > 0 {
-		return p.Residual
-	}
-	return p.Weight
-}
+func (p *Precision) Norms() float64 { return cmp.Or(p.Residual, p.Weight) }
 
 // Narrowest is the bytes of the narrowest weights.
 func (p *Precision) Narrowest() float64 {

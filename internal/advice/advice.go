@@ -442,9 +442,7 @@ func (a *Advice) addPrices(l *question.Loaded) {
 	for i := range a.Ranked[0].Deployment.Pools {
 		sys := a.Ranked[0].Deployment.Pools[i].System
 		if _, own := price(sys); own != nil {
-			if text := "price: " + result.Listed(sys.Name, own); !slices.Contains(a.Notes, text) {
-				a.Notes = append(a.Notes, text)
-			}
+			a.Notes = addOnce(a.Notes, "price: "+result.Listed(sys.Name, own))
 		}
 	}
 }
@@ -458,13 +456,19 @@ func (a *Advice) addNotes() {
 			for _, why := range d.StandIns() {
 				texts = append(texts, fmt.Sprintf("rows of %s: %s", d.Engine.Name, why))
 			}
-			for _, text := range texts {
-				if !slices.Contains(a.Notes, text) {
-					a.Notes = append(a.Notes, text)
-				}
-			}
+			a.Notes = addOnce(a.Notes, texts...)
 		}
 	}
+}
+
+// addOnce adds the texts that a list lacks.
+func addOnce(list []string, texts ...string) []string {
+	for _, text := range texts {
+		if !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
 }
 
 // rank keeps the top results, each layout once, and the best of each mode in any case.

@@ -3,7 +3,6 @@ package advice
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"throughline/deploy"
 	"throughline/internal/question"
@@ -78,11 +77,7 @@ func giveFleet(ctx context.Context, l *question.Loaded, o Options) (*Advice, err
 			f.reasons[i] = fmt.Sprintf("%s: %s", what, f.reasons[i])
 		}
 		all.ranked, all.frontier = append(all.ranked, f.ranked...), append(all.frontier, f.frontier...)
-		for _, note := range a.dropped {
-			if !slices.Contains(all.notes, note) {
-				all.notes = append(all.notes, note)
-			}
-		}
+		all.notes = addOnce(all.notes, a.dropped...)
 		all.reasons, all.pools = append(all.reasons, f.reasons...), append(all.pools, f.pools...)
 	}
 	return all.advice(&adviser{ctx: ctx, o: o}, total)

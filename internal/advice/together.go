@@ -14,11 +14,7 @@ func Together(searches []*Plans) *Advice {
 	for _, p := range searches {
 		objective, top = p.Options.Objective, max(top, p.Options.Top)
 		out.Ranked, frontier = append(out.Ranked, p.Ranked...), append(frontier, p.Frontier...)
-		for _, note := range p.Notes {
-			if !slices.Contains(out.Notes, note) {
-				out.Notes = append(out.Notes, note)
-			}
-		}
+		out.Notes = addOnce(out.Notes, p.Notes...)
 	}
 	slices.SortStableFunc(out.Ranked, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(a.Merit(objective), b.Merit(objective)), cmp.Compare(a.Latency, b.Latency))

@@ -25,6 +25,16 @@ func unless(holds func(*Loaded) bool, why string) reason {
 	}
 }
 
+// when is that something holds beside which the setting does nothing.
+func when(holds func(l *Loaded, of Command) bool, why string) reason {
+	return func(l *Loaded, of Command) string {
+		if holds(l, of) {
+			return why
+		}
+		return ""
+	}
+}
+
 // but leaves a reason out for some commands.
 func but(of Command, r reason) reason {
 	return func(l *Loaded, asked Command) string {
@@ -99,6 +109,29 @@ func drafting(l *Loaded) bool {
 var (
 	drawnRequests = unless(drawn, "the requests are those of the trace")
 	lengthsGiven  = unless(func(l *Loaded) bool { return !recordedLength(l) || l.Prefix > 0 }, "the trace gives the lengths")
+
+	recordedPrompts = when(func(l *Loaded, of Command) bool { return of != Simulate && (of != Plan || !l.Simulates()) && !drawn(l) },
+		"which prompts of a trace begin alike counts in simulate")
+	bareStep = when(func(l *Loaded, of Command) bool { return of == Explain && !l.Clients() && l.Assumptions.Engine },
+		"a bare step has neither TTFT nor TPOT, which clients see")
+	noRate = when(func(l *Loaded, _ Command) bool { return l.Objective != MinGPUs && !l.Simulates() },
+		"only objective min-gpus and limits of percentiles, like p99:2s, serve a given rate")
+	onePool     = when(func(l *Loaded, _ Command) bool { return l.Mode == Aggregated }, "one pool does both phases in mode agg")
+	bothPlans   = when(func(l *Loaded, _ Command) bool { return l.PrefillPlan != "" && l.DecodePlan != "" }, "prefill-plan and decode-plan say everything")
+	prefillPlan = when(func(l *Loaded, _ Command) bool { return l.PrefillPlan != "" }, "only a prefill splits the context, and prefill-plan says how")
+	oneRank     = when(func(l *Loaded, _ Command) bool { return l.TP == 1 && l.PrefillPlan == "" && l.DecodePlan == "" },
+		"there is one tensor-parallel rank")
+	oneProcessor = when(alone, "one GPU sends nothing")
+	noPrompt     = when(func(l *Loaded, of Command) bool {
+		return of&Point != 0 && (l.Phase == Decode || l.Phase == "" && l.Context > 0)
+	},
+		"a decode step computes no prompt")
+	replicas = when(func(l *Loaded, _ Command) bool { return l.Shape.IsMoE() && l.DP > 1 },
+		"prompts of data-parallel attention do not wait for others to fill a step; see balance-steps")
+	onePhase = when(func(l *Loaded, _ Command) bool { return l.PrefillPlan != "" || l.DecodePlan != "" },
+		"servers of one phase have no prompts and decodes that wait for each other")
+	unlimited = when(func(l *Loaded, _ Command) bool { return l.Goals == (Goals{}) }, "there are no limits to hold: give ttft or tpot")
+	givenGPUs = when(func(l *Loaded, _ Command) bool { return l.Objective != MinGPUs }, "only objective min-gpus looks for a number of GPUs")
 )
 
 // Why settings have no effect.
@@ -111,13 +144,6 @@ func closedLoop(l *Loaded, of Command) string {
 		return "clients send a request when their last has ended; with limits of percentiles, like p99:2s, they come by themselves"
 	}
 	return "clients send a request when their last has ended; simulate lets them come by themselves"
-}
-
-func recordedPrompts(l *Loaded, of Command) string {
-	if of == Simulate || of == Plan && l.Simulates() || drawn(l) {
-		return ""
-	}
-	return "which prompts of a trace begin alike counts in simulate"
 }
 
 func engineNotAssumed(l *Loaded, of Command) string {
@@ -180,65 +206,9 @@ func unmetered(l *Loaded, of Command) string {
 
 func priced(l *Loaded) bool { return l.Tariff.PerKWh > 0 || l.Tariff.Carbon > 0 }
 
-func bareStep(l *Loaded, of Command) string {
-	if of == Explain && !l.Clients() && l.Assumptions.Engine {
-		return "a bare step has neither TTFT nor TPOT, which clients see"
-	}
-	return ""
-}
-
-func noRate(l *Loaded, _ Command) string {
-	if l.Objective != MinGPUs && !l.Simulates() {
-		return "only objective min-gpus and limits of percentiles, like p99:2s, serve a given rate"
-	}
-	return ""
-}
-
-func onePool(l *Loaded, _ Command) string {
-	if l.Mode == Aggregated {
-		return "one pool does both phases in mode agg"
-	}
-	return ""
-}
-
-func bothPlans(l *Loaded, _ Command) string {
-	if l.PrefillPlan != "" && l.DecodePlan != "" {
-		return "prefill-plan and decode-plan say everything"
-	}
-	return ""
-}
-
-func prefillPlan(l *Loaded, _ Command) string {
-	if l.PrefillPlan != "" {
-		return "only a prefill splits the context, and prefill-plan says how"
-	}
-	return ""
-}
-
-func oneRank(l *Loaded, _ Command) string {
-	if l.TP == 1 && l.PrefillPlan == "" && l.DecodePlan == "" {
-		return "there is one tensor-parallel rank"
-	}
-	return ""
-}
-
 // alone reports whether a deployment has one processor.
 func alone(l *Loaded, of Command) bool {
 	return of != Plan && !l.Split() && l.TP == 1 && l.PP == 1 && l.DP == 1 && l.CP == 1 && l.Traffic.Replicas == 1
-}
-
-func oneProcessor(l *Loaded, of Command) string {
-	if alone(l, of) {
-		return "one GPU sends nothing"
-	}
-	return ""
-}
-
-func noPrompt(l *Loaded, of Command) string {
-	if of&Point != 0 && (l.Phase == Decode || l.Phase == "" && l.Context > 0) {
-		return "a decode step computes no prompt"
-	}
-	return ""
 }
 
 func dense(l *Loaded, _ Command) string {
@@ -277,43 +247,12 @@ func noDrafts(l *Loaded, of Command) string {
 	return ""
 }
 
-func replicas(l *Loaded, _ Command) string {
-	if l.Shape.IsMoE() && l.DP > 1 {
-		return "prompts of data-parallel attention do not wait for others to fill a step; see balance-steps"
-	}
-	return ""
-}
-
-// onePhase is why nothing waits for the steps of others in servers of separate pools.
-func onePhase(l *Loaded, _ Command) string {
-	if l.PrefillPlan == "" && l.DecodePlan == "" {
-		return ""
-	}
-	return "servers of one phase have no prompts and decodes that wait for each other"
-}
-
 func oneReplica(l *Loaded, _ Command) string {
 	switch {
 	case !l.Shape.IsMoE():
 		return "the replicas of " + l.Shape.Name + ", which has no experts, exchange nothing"
 	case l.DP == 1:
 		return "there is one replica of attention"
-	}
-	return ""
-}
-
-// unlimited refuses a chance without limits.
-func unlimited(l *Loaded, _ Command) string {
-	if l.Goals == (Goals{}) {
-		return "there are no limits to hold: give ttft or tpot"
-	}
-	return ""
-}
-
-// givenGPUs: nodes matter where the number of GPUs is searched.
-func givenGPUs(l *Loaded, _ Command) string {
-	if l.Objective != MinGPUs {
-		return "only objective min-gpus looks for a number of GPUs"
 	}
 	return ""
 }
