@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"throughline/deploy"
 	"throughline/hardware"
 	"throughline/model"
@@ -65,10 +66,7 @@ func shape(d *deploy.Deployment, p *deploy.Pool) unit {
 	u.servers = max(1, p.Count) * split
 	u.ranks = u.dp * u.tp * u.cp
 	u.procs = u.ranks * u.pp
-	u.perNode = d.GPUsPerNode
-	if u.perNode == 0 {
-		u.perNode = hardware.NodeSize
-	}
+	u.perNode = cmp.Or(d.GPUsPerNode, hardware.NodeSize)
 	u.nodes = (u.procs + u.perNode - 1) / u.perNode
 	u.drafted = p.Plan.Drafts
 	if decode := d.Of(op.Decode); decode != nil {
@@ -166,9 +164,4 @@ func both(a, b func(unit) bool) func(unit) bool {
 }
 
 // captured is the largest captured step in the engine's unit: as set, or all steps.
-func captured(u unit) int {
-	if u.ServerOptions.Captured > 0 {
-		return u.ServerOptions.Captured
-	}
-	return u.step
-}
+func captured(u unit) int { return cmp.Or(u.ServerOptions.Captured, u.step) }

@@ -1,6 +1,7 @@
 package advice
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -30,11 +31,7 @@ func (a *Advice) Row(number string) (*Candidate, error) {
 
 // Launched returns the row to start and its engines, or nil.
 func (a *Advice) Launched() (*Candidate, []*engine.Engine) {
-	row := a.Launch.Row
-	if row == "" {
-		row = "1"
-	}
-	c, err := a.Row(row)
+	c, err := a.Row(cmp.Or(a.Launch.Row, "1"))
 	if err != nil {
 		return nil, nil
 	}

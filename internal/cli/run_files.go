@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,12 +64,7 @@ func (o *runOptions) optionalCategories() []result.Category {
 }
 
 // folder returns where the results of a job go.
-func (o *runOptions) folder(job *jobfile.Job) string {
-	if o.output.name != "" {
-		return o.output.name
-	}
-	return job.Output
-}
+func (o *runOptions) folder(job *jobfile.Job) string { return cmp.Or(o.output.name, job.Output) }
 
 // compressible lists the files that gzip makes smaller; Parquet is already compressed.
 var compressible = map[string]bool{".csv": true, ".jsonl": true}

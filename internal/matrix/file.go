@@ -4,6 +4,7 @@
 package matrix
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -261,9 +262,7 @@ func (c *checker) server(s *Server, path string) {
 	case !s.Command.given() && (s.Ready.Line != "" || s.Log != "" || len(s.Environment) > 0 || s.Folder != ""):
 		c.doc.Problemf(path, "a server without a command is only asked: ready.line, log, environment and folder are of no use")
 	}
-	if s.URL == "" {
-		s.URL = rootOf(s.Ready.URL)
-	}
+	s.URL = cmp.Or(s.URL, rootOf(s.Ready.URL))
 	c.environment(path, s.Environment)
 	c.columns(path, s.Columns)
 	c.deployment(path, s.Deployment)

@@ -1,6 +1,7 @@
 package names
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -49,7 +50,7 @@ func FigureOf(name string) (Figure, bool) {
 	}
 	for take(map[string][]string{f.Quantity: v.Quantities[f.Quantity]}) != "" { // once more in other words
 	}
-	f.Statistic = take(v.Statistics)
+	f.Statistic = cmp.Or(take(v.Statistics), "mean")
 	f.Scope = take(v.Scopes)
 	if f.isTime() {
 		f.Unit = take(v.Units)
@@ -57,9 +58,6 @@ func FigureOf(name string) (Figure, bool) {
 		return f, false
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return slices.Contains(v.Noise, w) })
-	if f.Statistic == "" {
-		f.Statistic = "mean"
-	}
 	return f, len(words) == 0
 }
 

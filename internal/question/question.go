@@ -203,13 +203,7 @@ func (q *Question) Lengths() workload.Lengths {
 		// The new token of a decode step attends to what came before and to itself.
 		return workload.Lengths{Input: q.Context - 1, Output: 1, Cached: q.Prefix}
 	}
-	n := workload.Lengths{Input: cmp.Or(q.PromptTokens, q.Input), Output: q.Output, Cached: q.Prefix}
-	if n.Input == 0 {
-		n.Input = defaultLength
-	}
-	if n.Output == 0 {
-		n.Output = defaultLength
-	}
+	n := workload.Lengths{Input: cmp.Or(q.PromptTokens, q.Input, defaultLength), Output: cmp.Or(q.Output, defaultLength), Cached: q.Prefix}
 	if q.PrefixHit > 0 {
 		n.Cached = int(q.PrefixHit * float64(n.Input))
 	}

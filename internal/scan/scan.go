@@ -424,12 +424,7 @@ func (a *Axis) Value(i int) Value {
 }
 
 // text is a value as its setting reads it.
-func (a *Axis) text(v Value) string {
-	if v.Text != "" {
-		return v.Text
-	}
-	return a.Written(v.Number)
-}
+func (a *Axis) text(v Value) string { return cmp.Or(v.Text, a.Written(v.Number)) }
 
 // Shown is a value for tables: a number in the unit of the setting, or a text.
 func (a *Axis) Shown(v Value) any {

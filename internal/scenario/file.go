@@ -3,10 +3,12 @@
 package scenario
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"throughline/deploy"
 	"throughline/engine"
@@ -48,14 +50,7 @@ func Schema() ([]byte, error) {
 }
 
 // Is reports whether these root keys are those of a scenario file.
-func Is(keys []string) bool {
-	for _, k := range keys {
-		if k == "scenarios" {
-			return true
-		}
-	}
-	return false
-}
+func Is(keys []string) bool { return slices.Contains(keys, "scenarios") }
 
 // Question is a file with all that it refers to.
 type Question struct {
@@ -161,13 +156,9 @@ func (r *reader) pair(q *Question, f *File, i int) {
 	if q.Model == nil || p.Prefill.System == nil || p.Decode.System == nil {
 		return
 	}
-	if p.Name == "" {
-		p.Name = p.usualName()
-	}
-	for j := range q.Pairs {
-		if q.Pairs[j].Name == p.Name {
-			r.doc.Problemf(at, "is called %q, as another one is; give it another name", p.Name)
-		}
+	p.Name = cmp.Or(p.Name, p.usualName())
+	if slices.ContainsFunc(q.Pairs, func(o Pair) bool { return o.Name == p.Name }) {
+		r.doc.Problemf(at, "is called %q, as another one is; give it another name", p.Name)
 	}
 	var err error
 	p.Precision, _, err = formats(f.Weights).Resolve(q.Model, p.Prefill.System, p.Decode.System)
@@ -181,9 +172,7 @@ func (r *reader) pair(q *Question, f *File, i int) {
 			}
 		}
 	}
-	if p.Precision.Cache == 0 {
-		p.Precision.Cache = half
-	}
+	p.Precision.Cache = cmp.Or(p.Precision.Cache, half)
 	for _, side := range []struct {
 		key string
 		of  Side

@@ -3,6 +3,7 @@
 package table
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -81,11 +82,7 @@ func (c *Column[T]) text(row T) string {
 }
 
 func (c *Column[T]) heading() Heading {
-	title := c.Title
-	if title == "" {
-		title = c.Name
-	}
-	return Heading{title, (c.Kind == Number || c.Kind == Count) && !c.Left, c.Rank, c.Doc}
+	return Heading{cmp.Or(c.Title, c.Name), (c.Kind == Number || c.Kind == Count) && !c.Left, c.Rank, c.Doc}
 }
 
 // Plain formats a value for people.

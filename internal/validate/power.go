@@ -222,10 +222,7 @@ func (r *powerReader) row(kind, dtype string, given map[string]string) (*measure
 			params = append(params, name+"="+value)
 		}
 	}
-	if dtype == "" {
-		dtype = "pinned"
-	}
-	rows, err := parse([]string{kind, dtype, strings.Join(params, ";"), "1"})
+	rows, err := parse([]string{kind, cmp.Or(dtype, "pinned"), strings.Join(params, ";"), "1"})
 	if err != nil {
 		return nil, err
 	}

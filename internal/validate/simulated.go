@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -31,11 +32,7 @@ func (r *servingRun) traffic() (workload.Traffic, error) {
 	if r.endless() {
 		t.Requests = int(math.Ceil(r.rate() * openSeconds))
 	} else if t.Requests == 0 {
-		per := r.Load.Requests
-		if per == 0 {
-			per = usualRequests
-		}
-		t.Requests = int(math.Round(per * float64(max(1, t.Clients))))
+		t.Requests = int(math.Round(cmp.Or(r.Load.Requests, usualRequests) * float64(max(1, t.Clients))))
 	}
 	t.Repeated = r.Load.Repeated
 	return t, err
