@@ -45,33 +45,42 @@ func (s *spec) at(format string, args ...any) string {
 }
 
 func (l *loader) model(at, ref string) {
-	if _, done := l.models[ref]; done {
-		return
-	}
-	l.models[ref] = nil
-	f, err := l.read(ref, model.Catalogue)
-	if err != nil {
-		l.notFound(at, ModelFormat, ref, err)
-		return
-	}
-	if l.isOther(at, f, ModelFormat) {
-		return
-	}
-	read := once(f, func() parsed[modelFile] {
+	refer(l, l.models, at, ref, ModelFormat, func(f catalogue.File) (*modelFile, *document.File) {
 		m, set, doc := model.Read(f.Name, f.Source)
-		if m == nil {
-			return parsed[modelFile]{nil, doc}
-		}
-		return parsed[modelFile]{&modelFile{f.Name, f.Source, m, set}, doc}
+		return &modelFile{f.Name, f.Source, m, set}, doc
 	})
-	l.models[ref] = read.file
-	l.also(read.doc)
 }
 
-// also remembers the problems of a file that a section refers to.
-func (l *loader) also(doc *document.File) {
-	if doc != nil {
-		l.others = append(l.others, doc)
+func (l *loader) system(at, ref string) {
+	refer(l, l.systems, at, ref, SystemFormat, func(f catalogue.File) (*systemFile, *document.File) {
+		sys, doc := hardware.Read(f.Name, f.Source)
+		return &systemFile{f.Name, f.Source, sys}, doc
+	})
+}
+
+// refer reads a file that a section refers to, the first time.
+func refer[T any](l *loader, known map[string]*T, at, ref string, want Format, read func(catalogue.File) (*T, *document.File)) {
+	if _, done := known[ref]; done {
+		return
+	}
+	known[ref] = nil
+	f, err := l.read(ref, catalogues[want])
+	if err != nil {
+		l.notFound(at, want, ref, err)
+		return
+	}
+	if l.isOther(at, f, want) {
+		return
+	}
+	is := once(f, func() parsed[T] {
+		file, doc := read(f)
+		if doc.Err() != nil {
+			file = nil
+		}
+		return parsed[T]{file, doc}
+	})
+	if known[ref] = is.file; is.doc != nil {
+		l.others = append(l.others, is.doc)
 	}
 }
 
@@ -101,30 +110,6 @@ func once[T any](f catalogue.File, read func() parsed[T]) parsed[T] {
 		builtIn.Store(key{nil, f.Name}, parsed[T]{is.file, nil}) // the tree takes more memory than what was read from it
 	}
 	return is
-}
-
-func (l *loader) system(at, ref string) {
-	if _, done := l.systems[ref]; done {
-		return
-	}
-	l.systems[ref] = nil
-	f, err := l.read(ref, hardware.Catalogue)
-	if err != nil {
-		l.notFound(at, SystemFormat, ref, err)
-		return
-	}
-	if l.isOther(at, f, SystemFormat) {
-		return
-	}
-	read := once(f, func() parsed[systemFile] {
-		sys, doc := hardware.Read(f.Name, f.Source)
-		if sys == nil {
-			return parsed[systemFile]{nil, doc}
-		}
-		return parsed[systemFile]{&systemFile{f.Name, f.Source, sys}, doc}
-	})
-	l.systems[ref] = read.file
-	l.also(read.doc)
 }
 
 // isOther reports a reference to a file of another format: its keys would all be unknown.

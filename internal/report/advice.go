@@ -371,14 +371,9 @@ var (
 		{key: "chance", field: "chance", omit: true}, {key: "tokens_per_s_per_gpu_low", field: "tokens_per_processor_low", omit: true}, {key: "tokens_per_s_per_gpu_high", field: "tokens_per_processor_high", omit: true},
 		{key: "dollars_per_million_tokens", field: "dollars_per_million_tokens", omit: true}, {key: "tokens_per_joule", field: "tokens_per_joule", omit: true},
 	}.and(energyKeys)
-	capacityKeys = layout{
-		{key: "ttft_mean_ms", field: "ttft_mean_ms"}, {key: "ttft_p50_ms", field: "ttft_p50_ms"}, {key: "ttft_p95_ms", field: "ttft_p95_ms"},
-		{key: "ttft_p99_ms", field: "ttft_p99_ms"}, {key: "ttft_p99_low_ms", field: "ttft_p99_low_ms"}, {key: "ttft_p99_high_ms", field: "ttft_p99_high_ms"},
-		{key: "tpot_mean_ms", field: "tpot_mean_ms"}, {key: "tpot_p50_ms", field: "tpot_p50_ms"}, {key: "tpot_p95_ms", field: "tpot_p95_ms"},
-		{key: "tpot_p99_ms", field: "tpot_p99_ms"}, {key: "tpot_p99_low_ms", field: "tpot_p99_low_ms"}, {key: "tpot_p99_high_ms", field: "tpot_p99_high_ms"},
-		{key: "utilisation", field: "utilisation"}, {key: "headroom", field: "headroom"}, {key: "breaks_first", field: "breaks_first"}, {key: "holds", field: "holds"},
-		{key: "simulated_requests", field: "simulated_requests"}, {key: "simulated_runs", field: "simulated_runs"},
-	}
+	capacityKeys = fields(`ttft_mean_ms ttft_p50_ms ttft_p95_ms ttft_p99_ms ttft_p99_low_ms ttft_p99_high_ms
+		tpot_mean_ms tpot_p50_ms tpot_p95_ms tpot_p99_ms tpot_p99_low_ms tpot_p99_high_ms
+		utilisation headroom breaks_first holds simulated_requests simulated_runs`)
 	sideKeys = layout{
 		{key: "system", field: "system_name"}, {key: "instances", field: "instances"}, {key: "gpus_per_instance", field: "procs_per_instance"},
 		{key: "plan", field: "plans"}, {key: "dp", field: "dp"}, {key: "pp", field: "pp"}, {key: "tp", field: "tp"}, {key: "cp", field: "cp"},

@@ -89,12 +89,6 @@ func Operators(ops explain.Operators, bars table.Bars) *table.Table[*estimate.Op
 		largest = max(largest, ops[i].Share)
 		t.Rows = append(t.Rows, &ops[i])
 	}
-	figure := func(title string, rank int, value func(*estimate.Operator) float64, show func(float64) string) table.Column[*estimate.Operator] {
-		return table.Column[*estimate.Operator]{
-			Title: title, Kind: table.Number, Rank: rank,
-			Value: func(o *estimate.Operator) any { return value(o) }, Cell: func(o *estimate.Operator) string { return show(value(o)) },
-		}
-	}
 	t.Columns = []table.Column[*estimate.Operator]{
 		{Title: "part", Rank: 2, Once: true, Value: func(o *estimate.Operator) any { return o.Block }},
 		{Title: "operator", Value: func(o *estimate.Operator) any { return o.Name }},
@@ -112,6 +106,14 @@ func Operators(ops explain.Operators, bars table.Bars) *table.Table[*estimate.Op
 		{Title: "bound by", Rank: 1, Value: func(o *estimate.Operator) any { return o.BoundBy() }},
 	}
 	return t
+}
+
+// figure is a column of numbers that people see in words of their own.
+func figure[T any](title string, rank int, value func(T) float64, show func(float64) string) table.Column[T] {
+	return table.Column[T]{
+		Title: title, Kind: table.Number, Rank: rank,
+		Value: func(row T) any { return value(row) }, Cell: func(row T) string { return show(value(row)) },
+	}
 }
 
 // short formats a number with at most one decimal.
@@ -180,19 +182,13 @@ func Sensitivity(effects []explain.Effect) *table.Table[*explain.Effect] {
 			t.Rows = append(t.Rows, &effects[i])
 		}
 	}
-	change := func(title string, rank int, value func(*explain.Effect) float64) table.Column[*explain.Effect] {
-		return table.Column[*explain.Effect]{
-			Title: title, Kind: table.Number, Rank: rank,
-			Value: func(e *explain.Effect) any { return value(e) }, Cell: func(e *explain.Effect) string { return signed(value(e)) },
-		}
-	}
 	t.Columns = []table.Column[*explain.Effect]{
 		{Title: "number", Value: func(e *explain.Effect) any { return e.Parameter }},
 		{Title: "now", Kind: table.Number, Rank: 2, Value: func(e *explain.Effect) any { return e.Value }, Cell: func(e *explain.Effect) string { return quantity(e.Value, e.Unit) }},
-		change("step", 0, func(e *explain.Effect) float64 { return e.Step }),
-		change("TTFT", 0, func(e *explain.Effect) float64 { return e.TTFT }),
-		change("TPOT", 0, func(e *explain.Effect) float64 { return e.TPOT }),
-		change("tokens/s", 1, func(e *explain.Effect) float64 { return e.Tokens }),
+		figure("step", 0, func(e *explain.Effect) float64 { return e.Step }, signed),
+		figure("TTFT", 0, func(e *explain.Effect) float64 { return e.TTFT }, signed),
+		figure("TPOT", 0, func(e *explain.Effect) float64 { return e.TPOT }, signed),
+		figure("tokens/s", 1, func(e *explain.Effect) float64 { return e.Tokens }, signed),
 		{Title: "largest batch", Kind: table.Count, Rank: 1, Cell: func(e *explain.Effect) string {
 			if e.Batch == e.NewBatch {
 				return ""

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+	"strings"
 
 	"throughline/internal/result"
 	"throughline/internal/table"
@@ -78,6 +79,14 @@ type entry struct {
 
 // layout is the keys of an object in order.
 type layout []entry
+
+// fields are keys that are called as their fields are.
+func fields(names string) (l layout) {
+	for _, name := range strings.Fields(names) {
+		l = append(l, entry{key: name, field: name})
+	}
+	return l
+}
 
 // and is a layout with more keys behind its own.
 func (l layout) and(more layout) layout { return slices.Concat(l, more) }

@@ -247,17 +247,11 @@ func narrower(r *result.Record, v table.View) string {
 
 // Keys of a point, of what clients see, and of a phase.
 var (
-	pointKeys = layout{
-		{key: "model", field: "model_name"}, {key: "system", field: "system"}, {key: "assumptions", field: "assumptions"},
-		{key: "isl", field: "seq_size"}, {key: "osl", field: "out_size"}, {key: "prefix", field: "cached_tokens"},
-		{key: "processors", field: "num_procs"}, {key: "cards", field: "cards"}, {key: "engine", field: "engine", omit: true},
-	}
-	contextKeys = layout{
-		{key: "model", field: "model_name"}, {key: "system", field: "system"}, {key: "assumptions", field: "assumptions"},
-		{key: "context", field: "context"}, {key: "prefix", field: "cached_tokens"},
-		{key: "processors", field: "num_procs"}, {key: "cards", field: "cards"}, {key: "engine", field: "engine", omit: true},
-	}
-	seenKeys = layout{
+	subjectKeys = layout{{key: "model", field: "model_name"}}.and(fields("system assumptions"))
+	placedKeys  = layout{{key: "prefix", field: "cached_tokens"}, {key: "processors", field: "num_procs"}, {key: "cards", field: "cards"}, {key: "engine", field: "engine", omit: true}}
+	pointKeys   = subjectKeys.and(layout{{key: "isl", field: "seq_size"}, {key: "osl", field: "out_size"}}).and(placedKeys)
+	contextKeys = subjectKeys.and(fields("context")).and(placedKeys)
+	seenKeys    = layout{
 		{key: "concurrency", field: "concurrency"}, {key: "ttft_ms", field: "TTFT(s)", unit: result.Millis},
 		{key: "ttft_cold_ms", field: "TTFT_cold(s)", unit: result.Millis, omit: true}, {key: "tpot_ms", field: "TPOT(s)", unit: result.Millis},
 		{key: "request_latency_ms", field: "request_latency(s)", unit: result.Millis}, {key: "requests_per_s", field: "request_per_second"},
