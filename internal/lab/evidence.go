@@ -57,6 +57,8 @@ var doubts = []doubt{
 	{where: map[string]string{"model": "Llama-3.1-8B-Instruct-FP8"}, why: "prompts at 95% of the peak rate: cached, or a lighter load"},
 	{where: map[string]string{"model": "DeepSeek-*", "system": "b200_sxm", "backend": "sglang", "precision": "fp4", "backend_version": "", "mode": "agg"}, ttft: true, why: "seconds of warm-up, whatever the load"},
 	{where: map[string]string{"model": "Llama-3.1-8B-Instruct", "system": "h100_sxm", "backend": "trtllm"}, ttft: true, why: "one client always waits for a whole request"},
+	{where: map[string]string{"benchmark": "GPUStack*", "model": "Qwen3-30B-A3B", "engine": "mindie", "length_spread": "fixed*"}, why: "the figures of Qwen3-8B in W8A8, digit by digit"},
+	{where: map[string]string{"benchmark": "GPUStack*", "model": "Qwen3-8B-W8A8", "engine": "mindie", "length_spread": "fixed*"}, why: "the figures of Qwen3-30B-A3B, digit by digit"},
 	{where: map[string]string{"benchmark": "GPUStack*", "model": "GLM-4.5-Air", "system": "h100", "length_spread": "fixed*"}, why: "the figures of the A100, digit by digit; the page's own summary has others"},
 }
 
