@@ -41,12 +41,33 @@ func (s source) name() string { return "throughline-" + s.number }
 // leaner leaves out what programs do not need: minio's own reader of JSON, where Go has one.
 const leaner = "stdlibjson"
 
+// told are the packages that read words, print answers and talk to others. Calls inside them are
+// not expanded where they stand: a program of 26.9 million bytes has 25.0 so, and takes no longer for
+// what it computes, which is elsewhere.
+var told = []string{
+	"api", "atomicfile", "axis", "bench", "catalogue", "chart", "cli", "csvfile", "difference", "document", "emulate", "exchange", "explain", "fitted", "gap", "gold",
+	"jobfile", "matrix", "mcp", "measurement", "names", "page", "parquet", "picture", "profile", "protocol", "question", "rawdata", "report", "result", "runs",
+	"scan", "scenario", "secret", "sentence", "shell", "spreadsheet", "store", "sweep", "table", "trace", "validate", "version", "watch", "web", "workbook",
+}
+
+// others are the same of the libraries.
+var others = []string{
+	"archive/...", "bufio", "compress/...", "crypto/...", "embed", "encoding/...", "flag", "fmt", "html/...", "image/...", "io/...", "log/...", "mime/...", "net/...",
+	"os/...", "reflect", "regexp/...", "syscall", "text/...", "time", "vendor/...", "github.com/...", "go.yaml.in/...", "golang.org/...", "gonum.org/...",
+}
+
 // build compiles the program; no path, time or setting of this machine enters it.
 func (s source) build(ctx context.Context, t target, folder string) ([]byte, error) {
 	name := filepath.Join(folder, t.dashed(), t.program())
 	const variables = "throughline/internal/version."
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", leaner,
-		"-ldflags", "-s -w -buildid= -X "+variables+"Number="+s.number+" -X "+variables+"revision="+s.revision, "-o", name, "./cmd/throughline")
+	args := []string{"build", "-trimpath", "-buildvcs=false", "-tags", leaner, "-ldflags", "-s -w -buildid= -X " + variables + "Number=" + s.number + " -X " + variables + "revision=" + s.revision}
+	for _, p := range others {
+		args = append(args, "-gcflags="+p+"=-l")
+	}
+	for _, p := range told {
+		args = append(args, "-gcflags=throughline/internal/"+p+"=-l")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, "-o", name, "./cmd/throughline")...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOOS="+t.os, "GOARCH="+t.arch)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
@@ -56,7 +77,7 @@ func (s source) build(ctx context.Context, t target, folder string) ([]byte, err
 }
 
 // mostBytes limits the program.
-const mostBytes = 28_000_000
+const mostBytes = 26_500_000
 
 // check looks at a program as its users will: small, stripped, and needing no library that a bare
 // system lacks.
