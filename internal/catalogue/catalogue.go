@@ -3,10 +3,12 @@ package catalogue
 
 import (
 	"cmp"
+	"embed"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"throughline/internal/document"
@@ -15,7 +17,7 @@ import (
 // Set is a folder of built-in JSON files, named by their base names without the ending.
 type Set struct {
 	What    string // model, system: for messages
-	Files   fs.FS
+	Files   embed.FS
 	Folder  string            // of the files; empty: catalogue
 	Aliases map[string]string // other names of files
 	// Endings are lower-case words behind a name that mean the same file: trainings, number
@@ -70,13 +72,12 @@ func (s Set) named(name string) (string, bool) {
 	if _, err := fs.Stat(s.Files, s.folder()+"/"+name+".json"); err == nil {
 		return name, true
 	}
-	for _, n := range s.Names() {
-		if Fold(n) == Fold(name) {
-			return n, true
-		}
+	all, folded := s.listed(), Fold(name)
+	if i := slices.Index(all.folded, folded); i >= 0 {
+		return all.names[i], true
 	}
 	for alias, n := range s.Aliases {
-		if Fold(alias) == Fold(name) {
+		if Fold(alias) == folded {
 			return n, true
 		}
 	}
@@ -90,24 +91,25 @@ const mostNear = 5
 
 // Near are suggestions for a missing name: one that is nearly the same, or some that contain it.
 func (s Set) Near(ref string) []string {
-	if near, ok := document.Nearest(base(ref), s.Names()); ok {
-		return []string{near}
+	if one, ok := document.Nearest(base(ref), s.listed().names); ok {
+		return []string{one}
 	}
 	part := Fold(base(ref))
 	if len(part) < 2 {
 		return nil
 	}
 	var begin, within []string
-	for _, n := range s.Names() {
-		switch at := strings.Index(Fold(n), part); {
+	all := s.listed()
+	for i, n := range all.names {
+		switch at := strings.Index(all.folded[i], part); {
 		case at == 0:
 			begin = append(begin, n)
 		case at > 0:
 			within = append(within, n)
 		}
 	}
-	all := append(begin, within...)
-	return all[:min(len(all), mostNear)]
+	near := append(begin, within...)
+	return near[:min(len(near), mostNear)]
 }
 
 // base is the last element of a path without ".json". Files written on Windows carry backslashes.
@@ -133,17 +135,37 @@ func Fold(name string) string {
 }
 
 // Names lists the files, sorted without regard to case.
-func (s Set) Names() []string {
+func (s Set) Names() []string { return slices.Clone(s.listed().names) }
+
+// list is the names of a folder, and how they are compared.
+type list struct{ names, folded []string }
+
+// lists are those of folders, which are compiled in and do not change.
+var lists sync.Map
+
+func (s Set) listed() list {
+	type folder struct {
+		files embed.FS
+		name  string
+	}
+	key := folder{s.Files, s.folder()}
+	if known, ok := lists.Load(key); ok {
+		return known.(list)
+	}
 	entries, err := fs.ReadDir(s.Files, s.folder())
 	if err != nil {
 		panic(err) // the folder is compiled in
 	}
-	names := make([]string, len(entries))
+	out := list{names: make([]string, len(entries))}
 	for i, e := range entries {
-		names[i] = strings.TrimSuffix(e.Name(), ".json")
+		out.names[i] = strings.TrimSuffix(e.Name(), ".json")
 	}
-	slices.SortFunc(names, func(a, b string) int {
+	slices.SortFunc(out.names, func(a, b string) int {
 		return cmp.Or(strings.Compare(strings.ToLower(a), strings.ToLower(b)), strings.Compare(a, b))
 	})
-	return names
+	for _, n := range out.names {
+		out.folded = append(out.folded, Fold(n))
+	}
+	lists.Store(key, out)
+	return out
 }
