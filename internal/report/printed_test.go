@@ -183,7 +183,7 @@ compare --kernels kernels.csv --model Llama-3.1-8B --system H200 --batch 32 --co
 diff H100_SXM H200
 validate serving runs.csv --worst 3
 calibrate serving runs.csv -o fitted.json
-compare --measured tpot=31ms --model Llama-3.1-8B --system H200 --engine vllm --concurrency 64
+compare --measured tpot=31ms,ttft=150ms --model Llama-3.1-8B --system H200 --engine vllm --concurrency 64
 calibrate power ROOT/measure/H200_power/power.csv --system H200 -o power.json
 plan --model Llama-3.1-8B --system H200 --gpus 1 --isl 1000 --osl 100 --rate 2 --ttft p99:500ms --top 1
 plan --model Llama-3.1-8B --system H200 --gpus 1,2 --isl 1000 --osl 100 --tpot 20ms,50ms
@@ -196,6 +196,16 @@ simulate --model Llama-3.1-8B --system H200,L40S --engine vllm --rate 2:64:4 --i
 explain --model DeepSeek-V3 --system H200 --prefill-plan tp8·ep8 --decode-plan dp16·tp1·ep16 --concurrency 64
 validate ops ROOT/measure/H200/ops.csv --system H200 --worst 2
 validate forward ROOT/measure/H200/forward.csv --system H200 --by kind --worst 2
+simulate --model Llama-3.1-8B --system H200 --engine vllm --rate 4,8,4000 --isl 512 --osl 16 --num-prompts 60 --ttft p99:300ms --tpot p95:20ms
+simulate --model Llama-3.1-8B --system H200,L40S --engine vllm,sglang --rate 4,8 --isl 512 --osl 16 --num-prompts 40 --ttft p99:300ms --json
+simulate --model Llama-3.1-8B --system H200 --engine vllm --rate 4,8 --vary seed=1,2,3 --isl 512 --osl 16 --num-prompts 40
+simulate --model Llama-3.1-8B --system H200 --engine vllm --concurrency 4,16 --vary sys.mem1.GBps=x0.5:x2:2 --isl 512 --osl 16 --num-prompts 40 --optimise max:tokens_per_s,min:ttft --samples 4
+plan --model Llama-3.1-8B --system H200 --gpus 2 --isl 1000 --osl 100 --top 1 --launch 1 --json --explain-rejected
+plan --model Mixtral-8x7B --system H100_SXM --gpus 8 --isl 1000 --osl 100 --mode disagg --tpot 30 --explain-rejected --top 1 --launch-for vllm
+plan --model Llama-3.1-8B --system H200 --isl 1000 --osl 100 --vary gpus=1,2,4 --ttft 500ms --tpot 30ms
+plan --model Llama-3.1-8B --system H200,L40S --gpus 1 --isl 1000 --osl 100 --objective latency --top 1
+explain --model Llama-3.1-8B --system H200 --engine vllm --concurrency 64 --ttft 50ms --tpot 5ms --seek mem1.GBps --until tpot=5ms --replan
+explain --model Llama-3.1-8B --system H200 --batch 32 --phase prefill --seek mem1.GBps --until ttft=10ms
 comm --system H200 --library deepep,nccl --ep 16,64
 schema long
 schema runtime
