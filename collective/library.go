@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/bits"
 	"path"
 	"slices"
@@ -75,14 +76,7 @@ var libraries = func() map[string]*Library {
 }()
 
 // LibraryNames are sorted.
-func LibraryNames() []string {
-	var out []string
-	for name := range libraries {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
-}
+func LibraryNames() []string { return slices.Sorted(maps.Keys(libraries)) }
 
 func FindLibrary(name string) (*Library, bool) {
 	l, ok := libraries[strings.ToLower(name)]

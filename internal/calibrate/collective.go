@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"throughline/hardware/kernel"
@@ -44,11 +45,7 @@ func Collective(rows []measurement.Row, bandwidth float64) (*kernel.CollectiveMo
 			series: fmt.Sprint(s.Group),
 		})
 	}
-	var sizes []float64
-	for g := range groups {
-		sizes = append(sizes, g)
-	}
-	slices.Sort(sizes)
+	sizes := slices.Sorted(maps.Keys(groups))
 	f := form{
 		compute: side{axes: [][]float64{{1}}},
 		memory: side{work: over(c.Work(), bandwidth), free: 1,

@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"throughline/hardware"
@@ -81,10 +82,8 @@ func Describe(name string, src []byte, format Format) (what string, doc *documen
 }
 
 func hasRoot(patterns []string, key string) bool {
-	for _, p := range patterns {
-		if rest, ok := strings.CutPrefix(p, key); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		rest, ok := strings.CutPrefix(p, key)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
 }

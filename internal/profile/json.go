@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -101,11 +102,7 @@ func list(d *json.Decoder) (out Summary, err error) {
 		if err := d.Decode(&row); err != nil {
 			return out, fmt.Errorf("object %d: %w", n, err)
 		}
-		var keys, cells []string
-		for key := range row {
-			keys = append(keys, key)
-		}
-		slices.Sort(keys)
+		keys, cells := slices.Sorted(maps.Keys(row)), []string(nil)
 		for _, key := range keys {
 			cell := ""
 			if row[key] != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"throughline/cost"
 	"throughline/hardware"
 	"throughline/internal/calibrate"
 	"throughline/internal/question"
@@ -251,12 +252,7 @@ func fitPower(rows []powerRow, start hardware.Power) hardware.Power {
 func typesOf(rows []powerRow, known map[string]float64) (out []string) {
 	for t := range known {
 		shown := func(r powerRow) bool {
-			for i := range r.works {
-				if r.works[i].Type == t {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(r.works, func(w cost.Work) bool { return w.Type == t })
 		}
 		if slices.ContainsFunc(rows, shown) {
 			out = append(out, t)
