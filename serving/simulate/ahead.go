@@ -22,10 +22,6 @@ func (o *Options) looksAhead() bool {
 // depends on anything else: a request that ends or waits, an attention that has read up to its
 // bound, room for a token.
 func (r *run) lookAhead(s *server) {
-	Cnt[2]++
-	if !s.onlyDecodes() {
-		Cnt[4]++
-	}
 	if !r.looks || r.online != nil || !s.onlyDecodes() || s.at >= r.arrive.next() || !s.decodesOn(1) {
 		return
 	}
@@ -109,8 +105,6 @@ func (r *run) catchUp(s *server, t float64, then bool) {
 		r.proceed(s, &a)
 		last++
 	}
-	Cnt[3]++
-	Cnt[1] += len(s.ahead) - 1 - last
 	now, left := s.ahead[last], len(s.ahead)-1-last
 	s.ahead = s.ahead[:0]
 	if left == 0 {
@@ -131,7 +125,6 @@ func (r *run) catchUpAll(t float64, then bool) {
 
 // proceed ends the step under way, and begins one that has been priced.
 func (r *run) proceed(s *server, next *ahead) {
-	Cnt[0]++
 	r.record.endStep(s, next.start)
 	r.passOn(s, next.start, func(i int) outcome { return outcome{decodes: s.ranks[i].decodes} })
 	s.step++
@@ -145,5 +138,3 @@ func (r *run) proceed(s *server, next *ahead) {
 	s.joules, s.worked, s.beyond = next.joules, next.worked, next.beyond
 	r.record.step(s)
 }
-
-var Cnt [8]int
