@@ -130,14 +130,25 @@ func (e *Effort) Under(p *hardware.Power, limit float64) Spent {
 // seen: it runs at the highest clock that keeps this average within the limit, or at the lowest.
 // An average that holds at the end of every step holds within it, so no load draws more for long.
 func (e *Effort) Behind(p *hardware.Power, limit, average float64) Spent {
-	if full, fits := e.Fitting(p, limit); fits {
+	full, fits := e.Fitting(p, limit)
+	if fits {
 		return full
 	}
+	return e.Slowed(p, limit, average, &full)
+}
+
+// Slowed is Behind of what does not fit by itself, given what it takes at the full clock.
+func (e *Effort) Slowed(p *hardware.Power, limit, average float64, full *Spent) Spent {
 	limit *= p.Held
 	average = min(average, limit)
-	return e.at(p, highest(p.Clock.Floor(), 1, limit*nearlyAll, func(clock float64) float64 {
+	excess := func(s *Spent) float64 { return p.Average(average, s.Watts(), s.Seconds) - limit }
+	above := excess(full)
+	if above <= 0 {
+		return *full
+	}
+	return e.at(p, highest(p.Clock.Floor(), 1, above, limit*nearlyAll, func(clock float64) float64 {
 		s := e.at(p, clock)
-		return p.Average(average, s.Watts(), s.Seconds) - limit
+		return excess(&s)
 	}))
 }
 
@@ -177,12 +188,9 @@ func AfterRest(p *hardware.Power, passes, full, held float64) float64 {
 }
 
 // highest is the highest clock between two at which something that rises with it is at most 0, as
-// near to that as asked for, or the lowest of all. By the Illinois method, from below.
-func highest(low, high, near float64, excess func(float64) float64) float64 {
-	above := excess(high)
-	if above <= 0 {
-		return high
-	}
+// near to that as asked for, or the lowest of all. By the Illinois method, from below; above is more
+// than 0, at the high one.
+func highest(low, high, above, near float64, excess func(float64) float64) float64 {
 	below := excess(low)
 	const most, narrow = 60, 1e-13
 	side := 0

@@ -42,9 +42,10 @@ type machinery struct {
 	runs []op.Run
 	cut  [op.MostRuns]schedule.Block
 
-	clock       float64            // share of the full one, of the step evaluated last
-	follows     [PartCount]float64 // seconds of its parts that follow the clock, at the full one
-	priced      [PartCount][]priced
+	clock       float64               // share of the full one, of the step evaluated last
+	follows     [PartCount]float64    // seconds of its parts that follow the clock, at the full one
+	priced      [][PartCount][]priced // by tokens
+	repriced    int                   // operators on this system
 	evaluations int
 }
 

@@ -67,19 +67,44 @@ type priced struct {
 	bytes, perByte float64
 }
 
-// effort is that of the operators of a step on one processor. Most are those of the step before, at
+// Mixed steps differ by the sequences that decode, which are few numbers: where steps come often,
+// operators are kept for as many numbers of tokens, a power of two. Memory and its clearing cost
+// more than they spare for the first operators that are priced on a system.
+const (
+	recentTokens = 32
+	often        = 2048
+)
+
+// recent is the operators of the latest step of as many tokens, or of any where steps are few.
+func (e *Evaluator) recent(s *op.Step) *[PartCount][]priced {
+	kept, tokens := 1, 0.0
+	if e.repriced > often {
+		kept = recentTokens
+	}
+	for len(e.priced) < kept {
+		e.priced = append(e.priced, [PartCount][]priced{})
+	}
+	for phase := range s {
+		tokens += s[phase].Tokens
+	}
+	return &e.priced[uint(tokens)%uint(len(e.priced))]
+}
+
+// effort is that of the operators of a step on one processor. Most are those of a step before, at
 // the same places, and are not priced again.
 func (e *Evaluator) effort(p *plan.Plan, s *op.Step) (sum cost.Effort) {
 	e.follows = [PartCount]float64{}
+	recent := e.recent(s)
 	e.parts(p, s, func(part PartKind, list *op.List, times float64) {
-		ops, known := list.All(), e.priced[part]
+		ops, known := list.All(), recent[part]
 		if more := len(ops) - len(known); more > 0 {
 			known = append(known, make([]priced, more)...)
-			e.priced[part] = known
+			recent[part] = known
 		}
 		for i := range ops {
 			o, last := &ops[i], &known[i]
 			if last.Op != *o {
+				e.repriced++
 				*last = priced{Op: *o}
 				if o.Class != op.Comm {
 					last.Effort = e.pricer.Effort(o)

@@ -15,7 +15,7 @@ func (e *Evaluator) On(s *hardware.System) error {
 	if err := e.pricer.On(s); err != nil {
 		return err
 	}
-	e.system, e.problem.System, e.priced = s, s, [PartCount][]priced{}
+	e.system, e.problem.System, e.priced, e.repriced = s, s, e.priced[:0], 0
 	e.rules.On(s)
 	if len(e.handover) > 0 {
 		e.handover[0] = collective.NewNet(s, e.problem.Assume.BytesPerGB)

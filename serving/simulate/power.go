@@ -42,7 +42,7 @@ func (a *average) spent(t float64, p *Power, effort *cost.Effort) cost.Spent {
 	out, fits := effort.Fitting(p.Power, p.Limit)
 	if !fits {
 		a.until(t, p)
-		out = effort.Behind(p.Power, p.Limit, a.watts)
+		out = effort.Slowed(p.Power, p.Limit, a.watts, &out)
 	}
 	return out
 }
