@@ -53,7 +53,7 @@ func TestPowerRows(t *testing.T) {
 	const gemm = "gemm,bf16,m=16384;n=8192;k=8192,2199023255552,671088640,,,"
 	const decode = "decode,bf16,model=llama3-8b;b=64;s=4096"
 	_, rows := predictPower(t, "H200", "idle,,state=before,0,0,1000000,80,700\nidle,,state=after,0,0,1000000,127,700\n"+
-		gemm+"700\n"+gemm+"400\n"+decode+",0,0,,,700\n"+decode+",0,0,,,400\n"+decode+";duty=0.5,0,0,,,700\nflux,bf16,m=1,1,1,1,1,700\n"+gemm+"-5\n")
+		gemm+"700\n"+gemm+"400\n"+decode+",0,0,,,700\n"+decode+",0,0,,,400\n"+decode+";duty=0.5,0,0,,,700\nflux,bf16,m=1,1,1,1,1,700\n"+gemm+"-5\nidle,,state=after,0,0,,,700\n")
 	if got := strings.Join(rows[0][8:], ","); got != "predicted_time_us,predicted_joules,predicted_watts,reason" {
 		t.Errorf("columns %s", got)
 	}
@@ -62,6 +62,9 @@ func TestPowerRows(t *testing.T) {
 	p := builtin.System(t, "H200").Power
 	if watts(1) != p.Rest || watts(2) != p.On {
 		t.Errorf("idle at %g and %g W, not %g and %g", watts(1), watts(2), p.Rest, p.On)
+	}
+	if got := watts(10); got != p.On || number(t, rows[10][9]) != p.On {
+		t.Errorf("a second of waiting takes %s J at %g W, not %g", rows[10][9], got, p.On)
 	}
 	for row, limit := range map[int]float64{3: 700, 4: 400, 6: 400} {
 		if got := watts(row) / limit; got > p.Held+1e-6 || got < p.Held-1e-6 {
