@@ -30,6 +30,7 @@ type Effort struct {
 	Static  float64 // seconds in which nothing works
 	Steady  float64 // seconds of work that memory sets
 	Clocked float64 // seconds of work that follows the clock, at the full one
+	Slack   float64 // seconds in which the host launches, behind which slower work hides
 	Core    float64 // joules of arithmetic, at the full voltage
 	Moved   float64 // joules of bytes on their way, which have voltages of their own
 }
@@ -91,18 +92,21 @@ func (e *Effort) Add(times float64, other *Effort) {
 	e.Static += times * other.Static
 	e.Steady += times * other.Steady
 	e.Clocked += times * other.Clocked
+	e.Slack += times * other.Slack
 	e.Core += times * other.Core
 	e.Moved += times * other.Moved
 }
 
 // Seconds at a share of the full clock.
-func (e *Effort) Seconds(clock float64) float64 { return e.Static + e.Steady + e.Clocked/clock }
+func (e *Effort) Seconds(clock float64) float64 {
+	return e.Static + e.Steady + max(e.Clocked/clock, e.Clocked+e.Slack)
+}
 
 // Joules at a share of the full clock.
 func (e *Effort) Joules(p *hardware.Power, clock float64) float64 {
 	squared := p.Clock.Squared(clock)
 	working := e.Steady + e.Clocked/clock
-	return (e.Static+working)*OnWatts(p, clock) + working*p.Busy*clock*squared + e.Core*squared + e.Moved
+	return e.Seconds(clock)*OnWatts(p, clock) + working*p.Busy*clock*squared + e.Core*squared + e.Moved
 }
 
 // OnWatts is what a chip draws at a share of the full clock while nothing runs.
@@ -160,19 +164,19 @@ func (e *Effort) Fitting(p *hardware.Power, limit float64) (s Spent, fits bool) 
 
 // at is time and energy at a share of the full clock.
 func (e *Effort) at(p *hardware.Power, clock float64) Spent {
-	seconds := e.Seconds(clock)
-	return Spent{clock, seconds, e.Joules(p, clock), seconds - e.Static}
+	return Spent{clock, e.Seconds(clock), e.Joules(p, clock), e.Steady + e.Clocked/clock}
 }
 
 // nearlyAll is the share of a limit that a clock may leave unused, which is below rounding.
 const nearlyAll = 1e-11
 
-// Lasting is the same work in a step of a given duration, which it spends waiting once it is done.
-// Work that overlaps takes less than the sum of its parts.
-func (e *Effort) Lasting(seconds float64) Effort {
+// Lasting is the same work in a step of a given duration, which it spends waiting once it is done:
+// at most so many seconds for launches. Work that overlaps takes less than the sum of its parts.
+func (e *Effort) Lasting(seconds, launching float64) Effort {
 	out := *e
 	if all := e.Seconds(1); all <= seconds {
-		out.Static += seconds - all
+		out.Slack = min(launching, seconds-all)
+		out.Static += seconds - all - out.Slack
 	} else {
 		share := seconds / all
 		out.Static, out.Steady, out.Clocked = share*e.Static, share*e.Steady, share*e.Clocked

@@ -104,6 +104,24 @@ func TestUnderALimit(t *testing.T) {
 	}
 }
 
+// TestSlowerWorkBehindLaunches: a product of a millisecond in a step that waits two for launches and
+// one for others: at half of the clock it takes a millisecond of the launches' time, at a quarter
+// it lasts a millisecond longer than they do. What waits draws 50 W and x·v² of 50 more.
+func TestSlowerWorkBehindLaunches(t *testing.T) {
+	p := plainPower()
+	w := cost.Work{Times: 1, Seconds: 1e-3, Flops: 0.4e12, Rate: 0.4e15, Type: "bfloat16"}
+	product := w.Effort(p)
+	e := product.Lasting(4e-3, 2e-3)
+	near(t, "joules", e.Joules(p, 1), 4e-3*100+1e-3*200+0.4)
+	near(t, "seconds at half of the clock", e.Seconds(0.5), 4e-3)
+	near(t, "joules at half of the clock", e.Joules(p, 0.5), 4e-3*(50+50./8)+2e-3*200./8+0.4/4)
+	near(t, "seconds at a quarter of it", e.Seconds(0.25), 5e-3)
+	// That are 93.75 W: 105 W lower the clock, but not so far, and take no time.
+	if got := e.Under(p, 105); got.Seconds > 4e-3*(1+1e-9) || got.Watts() > 105 || got.Clock <= 0.5 || got.Clock >= 1 {
+		t.Errorf("%+v, at %g W", got, got.Watts())
+	}
+}
+
 // TestAfterRest: of ten passes of 20 ms that take 25 ms once the limit acts, five fit into a window
 // of 0.1 s. Without a window all are slow, within a long one none is.
 func TestAfterRest(t *testing.T) {

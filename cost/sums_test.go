@@ -96,7 +96,7 @@ func addPower(sums golden.Sums, p *hardware.Power) {
 		behind := e.Behind(p, limit, limit*r.Float64())
 		sums.Fields("behind others", behind)
 		sums.Add("power", "watts", behind.Watts())
-		lasting := e.Lasting(2 * r.Float64())
+		lasting := e.Lasting(2*r.Float64(), 0.2)
 		sums.Fields("lasting", lasting)
 		if _, fits := e.Fitting(p, limit); fits {
 			sums.Add("power", "fits", float64(i))

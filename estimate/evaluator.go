@@ -185,7 +185,7 @@ func (e *Evaluator) timed(p *plan.Plan, s *op.Step, complete bool, rec *schedule
 		return e.at(1, p, s, complete, rec)
 	}
 	t := e.at(1, p, s, complete, nil)
-	switch clock := e.fitting(p, s, t.Step); {
+	switch clock := e.fitting(p, s, &t); {
 	case rec != nil || clock < 1 && e.work.Layers.Overlap != plan.NoOverlap:
 		return e.at(clock, p, s, complete, rec)
 	case clock < 1:

@@ -9,15 +9,16 @@ import (
 )
 
 // fitting is the share of the full clock at which a step, repeated over and over, draws no more
-// than the power limit on average; its seconds are those at the full clock. The stages of a
+// than the power limit on average; its times are those at the full clock. The stages of a
 // pipeline rest between the batches that pass them. What other steps leave to those with prompts is
 // left to simulations: it shrinks as memory gets faster, and a search that knew of it would find
 // that better hardware serves less.
-func (e *Evaluator) fitting(p *plan.Plan, s *op.Step, seconds float64) float64 {
+func (e *Evaluator) fitting(p *plan.Plan, s *op.Step, t *schedule.Times) float64 {
 	power, limit := e.system.Power, e.system.Limit()
-	batches, visit := 1.0, seconds // batches that follow one another without a rest are one
+	batches, seconds := 1.0, t.Step
+	visit, launching := seconds, t.Launch // batches that follow one another without a rest are one
 	if under := p.Underway(); under < p.InFlight() {
-		batches, visit = float64(under), seconds/float64(p.InFlight())
+		batches, visit, launching = float64(under), seconds/float64(p.InFlight()), launching/float64(p.InFlight())
 	}
 	heat := 0.0
 	e.parts(p, s, func(_ PartKind, list *op.List, times float64) { heat += times * e.pricer.Heat(list.All()) })
@@ -28,7 +29,7 @@ func (e *Evaluator) fitting(p *plan.Plan, s *op.Step, seconds float64) float64 {
 	var each cost.Effort
 	all := e.effort(p, s)
 	each.Add(1/batches, &all)
-	each = each.Lasting(visit)
+	each = each.Lasting(visit, launching)
 	return each.Behind(power, limit, average).Clock
 }
 
@@ -41,12 +42,13 @@ func (e *Evaluator) Full(p *plan.Plan, s *op.Step) float64 {
 // Effort is what a step takes of one processor, as a function of the clock; only its time where the
 // power of the system is not known.
 func (e *Evaluator) Effort(p *plan.Plan, s *op.Step) cost.Effort {
-	t := e.Full(p, s)
+	e.lower(p, s)
+	t := e.at(1, p, s, false, nil)
 	if e.system.Power == nil {
-		return cost.Effort{Steady: t}
+		return cost.Effort{Steady: t.Step}
 	}
 	effort := e.effort(p, s)
-	return effort.Lasting(t)
+	return effort.Lasting(t.Step, t.Launch)
 }
 
 // slowed is the step priced last at another clock, without pricing it again.
@@ -164,9 +166,17 @@ func (e *Evaluator) draw(c *Contents) {
 		joules := effort.Joules(power, e.clock)
 		c.Drawn.Joules += joules
 		if i < len(c.Operators) {
-			c.Operators[i].Joules = joules
+			c.Operators[i].Joules = joules + c.elsewhere(&c.Operators[i])*cost.OnWatts(power, e.clock)
 		}
 	}
+}
+
+// elsewhere is the seconds of a step in which a processor waits while other stages run an operator.
+func (c *Contents) elsewhere(o *Operator) float64 {
+	if o.Part != schedule.LayersPart && o.Part != schedule.HandOnPart {
+		return 0
+	}
+	return (1 - turns(&c.Plan)) * o.Takes()
 }
 
 // works are what the operators of a step do on one processor, in their order; the last is its wait
@@ -185,8 +195,8 @@ func (c *Contents) works(pricer *cost.Pricer) []cost.Work {
 		}
 		if w.Times = o.Times; o.Part == schedule.LayersPart || o.Part == schedule.HandOnPart {
 			w.Times *= turns(&c.Plan)
-			waits += (1 - turns(&c.Plan)) * o.Takes()
 		}
+		waits += c.elsewhere(o)
 		out = append(out, w)
 	}
 	return append(out, cost.Work{Times: 1, Seconds: waits, Static: waits})

@@ -24,9 +24,8 @@ func energy(s Step) (*chart.Chart, error) {
 	slices.SortStableFunc(ops, func(a, b estimate.Operator) int { return cmp.Compare(b.Joules, a.Joules) })
 	var l legend
 	p := chart.Panel{Weight: 1, Cut: true, X: chart.Axis{Title: "joules of a GPU in the step", Zero: true}}
-	named, rest, others := 0.0, 0.0, 0
+	rest, others := 0.0, 0
 	for i, o := range ops {
-		named += o.Joules
 		if i >= mostOperators || !(o.Joules > 0) {
 			rest, others = rest+o.Joules, others+1
 			continue
@@ -35,13 +34,8 @@ func energy(s Step) (*chart.Chart, error) {
 		text := fmt.Sprintf("%s · %s", joules(o.Joules), percent(o.Joules/drawn.Joules))
 		p.AddBar(o.Name, chart.Bar{To: o.Joules, Paint: k.paint, Hatch: k.hatch, After: text, Tip: o.Name + ": " + text})
 	}
-	for _, more := range []struct {
-		name   string
-		joules float64
-	}{{othersText(others), rest}, {"waiting for other stages", drawn.Joules - named}} {
-		if more.joules > 1e-9*drawn.Joules {
-			p.AddBar(more.name, chart.Bar{To: more.joules, Paint: chart.Muted, After: fmt.Sprintf("%s · %s", joules(more.joules), percent(more.joules/drawn.Joules))})
-		}
+	if rest > 1e-9*drawn.Joules {
+		p.AddBar(othersText(others), chart.Bar{To: rest, Paint: chart.Muted, After: fmt.Sprintf("%s · %s", joules(rest), percent(rest/drawn.Joules))})
 	}
 	c.Keys, c.Panels = l.keys, []chart.Panel{p}
 	c.Note = strings.TrimSpace(fmt.Sprintf("%s J in all: %.0f W at %.0f%% of the full clock, under a limit of %.0f W. ", number.Plain(drawn.Joules, 3), drawn.Watts(), 100*drawn.Clock, s.result().Problem.System.Limit()) + c.Note)

@@ -83,6 +83,51 @@ func TestEnergyAddsUp(t *testing.T) {
 	}
 }
 
+// TestWaitingStagesAddUp: of a pipeline that one client leaves idle in part, operators have what
+// processors draw while other stages run them.
+func TestWaitingStagesAddUp(t *testing.T) {
+	q := question.Default()
+	q.Model, q.System, q.Engine, q.Concurrency, q.PP = "Llama-3.1-8B", "H200", "vllm", 1, 4
+	a, err := NewExaminer().Answer(&q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range a.Phases {
+		sum := 0.0
+		for j := range a.Phases[i].Operators {
+			sum += a.Phases[i].Operators[j].Joules
+		}
+		if drawn := a.Phases[i].Drawn; math.Abs(sum/drawn.Joules-1) > 1e-9 {
+			t.Errorf("%v: operators take %g J of %g J, at %g W", a.Phases[i].Phase, sum, drawn.Joules, drawn.Watts())
+		}
+	}
+}
+
+// TestLaunchesUnderALimit: a prompt whose launches take longer than its work draws no more than the
+// limit, and loses no time to it while its work hides behind them.
+func TestLaunchesUnderALimit(t *testing.T) {
+	last := 0.0
+	for _, limit := range []string{"750W", "400W", "338W"} {
+		q := question.Default()
+		q.Model, q.System, q.Engine, q.Phase, q.Batch, q.Input, q.PowerLimit = "Qwen3-8B", "MI300X", "sglang", question.Prefill, 1, 100, limit
+		a, err := NewExaminer().Answer(&q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := a.Phases[0]
+		if watts, most := step.Drawn.Watts(), step.Problem.System.Limit(); watts > most {
+			t.Errorf("%s: %g W", limit, watts)
+		}
+		if limit != "750W" && step.Drawn.Clock == 1 {
+			t.Errorf("%s: at the full clock", limit)
+		}
+		if last > 0 && math.Abs(step.StepTime/last-1) > 1e-9 {
+			t.Errorf("%s: %g s after %g", limit, step.StepTime, last)
+		}
+		last = step.StepTime
+	}
+}
+
 // TestTotalsDraw: a step without its operators takes the same energy as the sum over them, also in
 // a pipeline, whose processors wait for other stages, and beside collectives.
 func TestTotalsDraw(t *testing.T) {
