@@ -42,8 +42,8 @@ func (s source) name() string { return "throughline-" + s.number }
 const leaner = "stdlibjson"
 
 // told are the packages that read words, print answers and talk to others. Calls inside them are
-// not expanded where they stand: a program of 26.9 million bytes has 25.0 so, and takes no longer for
-// what it computes, which is elsewhere.
+// not expanded where they stand: a program of 26.9 million bytes has 25.0 so, and what it computes,
+// which is elsewhere, takes no longer.
 var told = []string{
 	"api", "atomicfile", "axis", "bench", "catalogue", "chart", "cli", "csvfile", "difference", "document", "emulate", "exchange", "explain", "fitted", "gap", "gold",
 	"jobfile", "matrix", "mcp", "measurement", "names", "page", "parquet", "picture", "profile", "protocol", "question", "rawdata", "report", "result", "runs",
