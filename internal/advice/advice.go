@@ -163,7 +163,7 @@ func Give(ctx context.Context, l *question.Loaded, o Options) (*Advice, error) {
 	if got != nil {
 		got.addNotes()
 		got.addPrices(l)
-		got.judge(l)
+		got.judge(l, &o)
 	}
 	if err == nil && len(got.Ranked) == 0 && !got.Partial && len(l.Shares) == 0 {
 		got.Nearest = append(nearest(ctx, l), got.Nearest...)

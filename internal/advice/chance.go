@@ -28,7 +28,7 @@ func likely(ctx context.Context, l *question.Loaded, o Options) (*Advice, error)
 		if err != nil || got.Partial || len(got.Ranked) == 0 {
 			return unlikely(got, last, want), err
 		}
-		got.judge(l)
+		got.judge(l, &o)
 		if len(got.Ranked[0].Verdicts()) == 0 { // nothing to hold
 			return got, nil
 		}
@@ -89,11 +89,14 @@ func (o *Options) demand() *Demand {
 }
 
 // judge hands the limits to all rows, which tell by them whether they hold.
-func (a *Advice) judge(l *question.Loaded) {
+func (a *Advice) judge(l *question.Loaded, o *Options) {
 	ttft, tpot := l.GoalsOf()
 	for _, list := range [][]Candidate{a.Ranked, a.Frontier} {
 		for i := range list {
 			list[i].Goals = result.Goals{TTFT: ttft, TPOT: tpot}
 		}
+	}
+	if o.Objective == MinGPUs && o.Demand != nil && len(l.Shares) == 0 { // fleets are ordered by price
+		a.surestFirst()
 	}
 }

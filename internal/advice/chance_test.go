@@ -70,3 +70,19 @@ func TestChance(t *testing.T) {
 		t.Errorf("%d rows, reasons %q", len(never.Ranked), never.Reasons)
 	}
 }
+
+// TestSurestFirst: of deployments on as many GPUs that hold a rate, the likeliest to hold is named
+// to launch, and fewer GPUs go before a better chance.
+func TestSurestFirst(t *testing.T) {
+	words := map[string]string{"model": "Llama-3.1-70B", "system": "H200", "rate": "4", "isl": "3000", "osl": "800", "ttft": "p99:3s", "tpot": "p99:40ms"}
+	a := askedFor(t, words)
+	if len(a.Ranked) < 3 || a.Ranked[1].Procs != a.Ranked[0].Procs {
+		t.Fatalf("%d rows, or the first needs fewer GPUs than the second", len(a.Ranked))
+	}
+	for i := 1; i < len(a.Ranked); i++ {
+		x, y := &a.Ranked[i-1], &a.Ranked[i]
+		if x.Procs > y.Procs || x.Procs == y.Procs && x.Chance() < y.Chance()-0.01 {
+			t.Errorf("row %d, %d GPUs and a chance of %.2f, is before %d GPUs and %.2f", i, x.Procs, x.Chance(), y.Procs, y.Chance())
+		}
+	}
+}

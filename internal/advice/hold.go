@@ -95,6 +95,20 @@ func (a *adviser) answer(r *ranking, partial bool) (*Advice, error) {
 	return out, err
 }
 
+// surestFirst orders deployments on as many GPUs by the chance that limits hold, in whole percent.
+func (a *Advice) surestFirst() {
+	for rest := a.Ranked; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].Procs == rest[0].Procs {
+			n++
+		}
+		slices.SortStableFunc(rest[:n], func(x, y Candidate) int {
+			return cmp.Compare(math.Round(100*y.Chance()), math.Round(100*x.Chance()))
+		})
+		rest = rest[n:]
+	}
+}
+
 // headroom records how far the rate may grow and what breaks then.
 func (a *adviser) headroom(t *simulate.Trial, c *simulate.Capacity) error {
 	rate, first, err := t.Reach(a.ctx)
