@@ -37,7 +37,7 @@ func ExampleEstimate() {
 	decode(got, &answer)
 	fmt.Printf("%s: TTFT %.0f ms, TPOT %.1f ms\n", answer.Engine, answer.Clients.TTFT, answer.Clients.TPOT)
 	// Output:
-	// vllm: TTFT 61 ms, TPOT 7.4 ms
+	// vllm: TTFT 58 ms, TPOT 7.2 ms
 }
 
 func ExampleEstimate_mistakes() {
@@ -76,9 +76,9 @@ func ExampleExplain() {
 	fmt.Printf("%.0f GB/s in place of %.0f would reach 5 ms\n", step.Seek.Value, step.Seek.Now)
 	// Output:
 	// fused attention takes 27% of the decode step
-	// gate and up takes 31% of the decode step
+	// gate and up takes 32% of the decode step
 	// down takes 17% of the decode step
-	// 12667 GB/s in place of 4800 would reach 5 ms
+	// 12121 GB/s in place of 4800 would reach 5 ms
 }
 
 func ExamplePlan() {
@@ -123,5 +123,5 @@ func ExampleSimulate() {
 	decode(got, &answer)
 	fmt.Printf("%d requests, p99 of TTFT %.0f ms\n", answer.Completed, answer.P99)
 	// Output:
-	// 200 requests, p99 of TTFT 72 ms
+	// 200 requests, p99 of TTFT 61 ms
 }
