@@ -17,7 +17,7 @@ import (
 func energy(s Step) (*chart.Chart, error) {
 	drawn := s.result().Drawn
 	if drawn == nil {
-		return nil, fmt.Errorf("%s has no block `power`: watts are not known", s.result().Problem.System.Name)
+		return nil, fmt.Errorf("%s has no block \"power\": watts are not known", s.result().Problem.System.Name)
 	}
 	c := s.frame("energy", "Energy of operators")
 	ops, _ := s.Why.Operators.Shown()
@@ -97,7 +97,7 @@ const mostWatts = 120
 func watts(l Load) (*chart.Chart, error) {
 	r := l.Result
 	if r.Energy == nil {
-		return nil, errors.New("watts are not known: the system has no block `power`, or step times come from a table")
+		return nil, errors.New("watts are not known: the system has no block \"power\", or step times come from a table")
 	}
 	samples := Samples(r, mostWatts)
 	if len(samples) == 0 {

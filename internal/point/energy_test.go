@@ -179,7 +179,7 @@ func TestUnknownPower(t *testing.T) {
 	if a, err := askLimit(t, "H800", 0); err != nil || a.Energy != nil || a.Phases[0].Drawn != nil {
 		t.Errorf("%v, %v", a.Energy, err)
 	}
-	if _, err := askLimit(t, "H800", 300); err == nil || !strings.Contains(err.Error(), "power-limit") || !strings.Contains(err.Error(), "H800 has no block `power`") {
+	if _, err := askLimit(t, "H800", 300); err == nil || !strings.Contains(err.Error(), "power-limit") || !strings.Contains(err.Error(), "H800 has no block \"power\"") {
 		t.Errorf("%v", err)
 	}
 }

@@ -195,7 +195,7 @@ func asDelivered(l *Loaded, _ Command) string {
 func unmetered(l *Loaded, of Command) string {
 	for _, s := range l.kinds() {
 		if s.Power == nil {
-			return fmt.Sprintf("%s has no block `power`: its watts are not known", s.Name)
+			return fmt.Sprintf("%s has no block \"power\": its watts are not known", s.Name)
 		}
 	}
 	if of == Plan {

@@ -12,7 +12,7 @@ func TestIdlePower(t *testing.T) {
 		{"H200", "", "900", "", "power-limit", "limited to 700 W as delivered"},
 		{"H200", "", "900,600", "", "power-limit", ""},
 		{"H200", "", "700", "", "power-limit", ""},
-		{"L4", "", "", "0.1", "energy-price", "L4 has no block `power`"},
+		{"L4", "", "", "0.1", "energy-price", "L4 has no block \"power\""},
 		{"H200", "decode", "", "0.1", "energy-price", "a bare step has no clients"},
 		{"H200", "", "", "0.1", "energy-price", ""},
 		{"H200", "", "", "", "pue", "it scales energy-price and carbon"},

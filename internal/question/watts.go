@@ -52,7 +52,7 @@ func (q *Question) underLimit(s *hardware.System) error {
 		return nil
 	}
 	if s.Power == nil {
-		return wrong("power-limit", s.Name+" has no block `power`, so that it is not known how its clocks follow")
+		return wrong("power-limit", s.Name+" has no block \"power\", so that it is not known how its clocks follow")
 	}
 	if limits := q.PowerLimits(); len(limits) > 0 {
 		s.PowerLimit = limits[0]

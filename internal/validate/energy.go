@@ -128,7 +128,7 @@ func (p *servingPredictor) energy(cell func(string) string, task energyTask, met
 	}
 	e := answer.Energy
 	if e == nil {
-		return nil, fmt.Errorf("%s has no block `power`: its watts are not known", d.Of(op.Decode).System.Name)
+		return nil, fmt.Errorf("%s has no block \"power\": its watts are not known", d.Of(op.Decode).System.Name)
 	}
 	// One processor sorts while the others wait, at the watts of any kernel and half its bandwidth.
 	sys := d.Of(op.Decode).System

@@ -276,7 +276,7 @@ func Power(ctx context.Context, name string, src io.Reader, base question.Questi
 		row.Label = get("params") + " at " + get("limit_w") + " W"
 		l, err := reader.load(get)
 		if err == nil && s.Power == nil {
-			err = fmt.Errorf("%s has no block `power`", s.Name)
+			err = fmt.Errorf("%s has no block \"power\"", s.Name)
 		}
 		if err != nil {
 			for i := range row.Figures {

@@ -62,7 +62,7 @@ func FitPower(ctx context.Context, name string, src io.Reader, s *hardware.Syste
 	}
 	start := powerStart(s, rows)
 	if start.Limit == 0 {
-		return nil, fmt.Errorf("%s: no row has its limit_w, and %s has no block `power` that says its limit", name, s.Name)
+		return nil, fmt.Errorf("%s: no row has its limit_w, and %s has no block \"power\" that says its limit", name, s.Name)
 	}
 	start.Origin = originOf(rows, &start)
 	out := &PowerFit{Power: fitPower(rows, start), Left: left}
