@@ -192,8 +192,8 @@ func AfterRest(p *hardware.Power, passes, full, held float64) float64 {
 }
 
 // highest is the highest clock between two at which something that rises with it is at most 0, as
-// near to that as asked for, or the lowest of all. By the Illinois method, from below; above is more
-// than 0, at the high one.
+// near to that as asked for, or the lowest of all. By the Illinois method, from below; above is
+// more than 0, at the high one.
 func highest(low, high, above, near float64, excess func(float64) float64) float64 {
 	below := excess(low)
 	const most, narrow = 60, 1e-13

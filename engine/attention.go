@@ -41,8 +41,8 @@ type AttentionBackend struct {
 }
 
 // Joined is one call for a step with prompts, in which each head of a sequence that decodes takes a
-// tile of Tile queries, on chips of some generations. Models whose names begin as one of Except have
-// another backend there.
+// tile of Tile queries, on chips of some generations. Models whose names begin as one of Except
+// have another backend there.
 type Joined struct {
 	Tile   int      `json:"tile" required:"true" range:"[1,4096]"`
 	Chips  []string `json:"chips" required:"true"`

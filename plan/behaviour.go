@@ -30,8 +30,8 @@ type Behaviour struct {
 	AbsorbedPrompt int
 	// Launches is how many kernels the engine launches for an operator; nil: as they are priced.
 	Launches *Launches
-	// JoinedTile: beside prompts, the kernel of prompts computes sequences that decode, each head of
-	// which takes a tile of so many queries; 0: they have a kernel of their own.
+	// JoinedTile: beside prompts, the kernel of prompts computes sequences that decode, each head
+	// of which takes a tile of so many queries; 0: they have a kernel of their own.
 	JoinedTile int
 	// Pieces: graphs of steps with prompts end at every attention, launched operator by operator.
 	Pieces bool
@@ -95,7 +95,8 @@ type Facts struct {
 	// LinearInputs is in how many products gated delta attention makes its inputs: 2: those of the
 	// gates of heads apart; 4: these one by one, and the output gate apart. 0: one product.
 	LinearInputs int `json:"linear_inputs" range:"[0,4]"`
-	// JoinedStates: beside prompts, gated delta attention computes sequences that decode as prompts.
+	// JoinedStates: beside prompts, gated delta attention computes sequences that decode as
+	// prompts.
 	JoinedStates bool `json:"joined_states"`
 	// WideRouter: routers multiply in 32 bits where the model requires it.
 	WideRouter bool `json:"wide_router"`

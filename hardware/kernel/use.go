@@ -60,8 +60,9 @@ type Shape struct {
 	M, N, K float64
 	// Count is the matrices of a product, or the sequences of an attention.
 	Count float64
-	// Rows per matrix on the busiest processor; of a norm, the rows that it normalises; of attention
-	// in prefill, the fewest queries of a sequence that are computed, if not the kernel's tile.
+	// Rows per matrix on the busiest processor; of a norm, the rows that it normalises; of
+	// attention in prefill, the fewest queries of a sequence that are computed, if not the kernel's
+	// tile.
 	Rows float64
 	// Moved is the bytes read and written; of attention the cache, of communication the message.
 	Moved float64

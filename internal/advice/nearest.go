@@ -82,8 +82,8 @@ func moreGPUs(ctx context.Context, l *question.Loaded) (out []string, fewest []C
 	return out, fewest
 }
 
-// fewestAtRate are deployments on the fewest GPUs that serve the rate in closed form, sought among a
-// few times as many as were asked for first, which takes less time.
+// fewestAtRate are deployments on the fewest GPUs that serve the rate in closed form, sought among
+// a few times as many as were asked for first, which takes less time.
 func fewestAtRate(ctx context.Context, l *question.Loaded) []Candidate {
 	for _, most := range []int{4 * l.GPUs, mostPlanned} {
 		words := maps.Clone(l.Words(question.Plan))
@@ -152,7 +152,8 @@ func (c *change) first(ctx context.Context, l *question.Loaded) *Near {
 	return last
 }
 
-// try is a value that has an answer, or nil; some deployments may be known to serve the rate with it.
+// try is a value that has an answer, or nil; some deployments may be known to serve the rate with
+// it.
 func (c *change) try(ctx context.Context, l *question.Loaded, value string, ranked []Candidate) *Near {
 	words := maps.Clone(l.Words(question.Plan))
 	words[c.setting] = value

@@ -2,8 +2,10 @@ package advice
 
 import (
 	"fmt"
+	"slices"
 
 	"throughline/engine"
+	"throughline/internal/question"
 	"throughline/internal/result"
 	"throughline/number"
 	"throughline/op"
@@ -75,4 +77,42 @@ func (a *Advice) Best(mode Mode) *Candidate {
 		}
 	}
 	return nil
+}
+
+// addPrices says which prices of systems the dollars rest on.
+func (a *Advice) addPrices(l *question.Loaded) {
+	price, err := l.Prices(l.Price)
+	if err != nil || len(a.Ranked) == 0 || a.Ranked[0].DollarsPerMillion == 0 {
+		return
+	}
+	for i := range a.Ranked[0].Deployment.Pools {
+		sys := a.Ranked[0].Deployment.Pools[i].System
+		if _, own := price(sys); own != nil {
+			a.Notes = addOnce(a.Notes, "price: "+result.Listed(sys.Name, own))
+		}
+	}
+}
+
+// addNotes collects remarks on weights, exchanges and stand-in kernels, each once.
+func (a *Advice) addNotes() {
+	for _, rows := range [][]Candidate{a.Ranked, a.Frontier} {
+		for i := range rows {
+			d := &rows[i].Deployment
+			texts := engine.Notes(d)
+			for _, why := range d.StandIns() {
+				texts = append(texts, fmt.Sprintf("rows of %s: %s", d.Engine.Name, why))
+			}
+			a.Notes = addOnce(a.Notes, texts...)
+		}
+	}
+}
+
+// addOnce adds the texts that a list lacks.
+func addOnce(list []string, texts ...string) []string {
+	for _, text := range texts {
+		if !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
 }

@@ -197,7 +197,8 @@ const clearance = 2.0
 // wider is a box with more room at its sides.
 func (b box) wider(by float64) box { return box{b.x0 - by, b.y0, b.x1 + by, b.y1} }
 
-// aired is a box with more room all round: half of it above and below, where letters have their own.
+// aired is a box with more room all round: half of it above and below, where letters have their
+// own.
 func (b box) aired(by float64) box {
 	return box{b.x0 - by, b.y0 - by/2, b.x1 + by, b.y1 + by/2}
 }

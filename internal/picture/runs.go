@@ -432,8 +432,8 @@ func (n *run) sum() (out float64) {
 	return out
 }
 
-// bestOfKinds are the runs with the most tokens/s per GPU of each model on each system, in the order
-// of the kinds; runs without tokens are worst.
+// bestOfKinds are the runs with the most tokens/s per GPU of each model on each system, in the
+// order of the kinds; runs without tokens are worst.
 func bestOfKinds(list []run) (out []run) {
 	at := map[string]int{}
 	for _, n := range list {
