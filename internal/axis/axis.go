@@ -57,7 +57,7 @@ func (r Reader) Parse(text string) (*Axis, error) {
 	}
 	a.Low, errs[0] = r.one(parts[0])
 	a.High, errs[1] = r.one(parts[1])
-	switch err := errors.Join(errs[:]...); {
+	switch err := inOneLine(text, errs[:]); {
 	case err != nil:
 		return nil, err
 	case !(a.Low < a.High) || math.IsInf(a.Low, 0) || math.IsInf(a.High, 0):
@@ -104,7 +104,20 @@ func (r Reader) list(text string) (*Axis, error) {
 		errs = append(errs, err)
 		a.Numbers = append(a.Numbers, v)
 	}
-	return a, errors.Join(errs...)
+	return a, inOneLine(text, errs)
+}
+
+// inOneLine is all that is wrong with the values of a text, which are one problem of one setting.
+func inOneLine(text string, errs []error) error {
+	errs = slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	if len(errs) < 2 {
+		return errors.Join(errs...)
+	}
+	var said []string
+	for _, err := range errs {
+		said = append(said, err.Error())
+	}
+	return fmt.Errorf("%q: %s", text, strings.Join(said, "; "))
 }
 
 // integers is the range of all whole numbers between its ends.

@@ -54,10 +54,10 @@ func TestParse(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"1,,2": "empty place", "1,1": "twice", "5:1": "lower end", "1:2:3:4": "3 colons", "0.5:2": "whole numbers", "0:5:log3": "above 0",
-		"1:5:x1": "above 1", "1:5:1": "from 2", "1:5:many": "from 2", "x1:4:3": "both ends", "x1,2": "none is", "a,b": "invalid syntax",
+		"1:5:x1": "above 1", "1:5:1": "from 2", "1:5:many": "from 2", "x1:4:3": "both ends", "x1,2": "none is", "a,b": "invalid syntax; ", "a:b": `"a:b": `,
 		"1:99999999999": "more than",
 	} {
-		if a, err := numbers.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+		if a, err := numbers.Parse(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %+v, %v, want %q", text, a, err, want)
 		}
 	}
