@@ -76,7 +76,7 @@ var inChinese = map[string]string{
 	"1 problem": "1 个问题", "problems": "个问题", "Nothing was computed": "未进行计算", "of this setting": "此设置",
 	" on ": "，运行在 ", " × ": " × ", ", ": "，", " → ": " → ", " tokens, TPOT ≤ ": " token，TPOT ≤ ", ", TTFT ≤ ": "，TTFT ≤ ", ", behind ": "，引擎 ", ", tp ": "，tp ", ", dp ": "，dp ", ", ep ": "，ep ",
 	", prefill on ": "，prefill 在 ", ", batch ": "，批量 ", " tokens, behind ": " token，引擎 ", ", at ": "，每秒 ", " requests/s of ": " 个请求，", " tokens, TTFT ≤ ": " token，TTFT ≤ ", ", TPOT ≤ ": "，TPOT ≤ ",
-	" tokens, ": " token，", " clients, behind ": " 个客户端，引擎 ", ", measured ": "，实测 ",
+	" tokens, ": " token，", " clients, behind ": " 个客户端，引擎 ", ", measured ": "，实测 ", ", over ": "，遍历 ",
 	"a model": "某个模型", "some": "若干", "a system": "某个系统", "any time": "不限", "any engine": "任意引擎", "any": "任意", "as clients fill it": "由客户端决定", "by itself": "自动", "the same GPUs": "相同的 GPU", "nothing yet": "暂无",
 	"requests": "请求", "limits and goal": "限制与目标", "parallelism": "并行", "number formats": "数值格式", "engine options": "引擎选项", "power and cost": "功耗与成本", "assumptions": "假设", "input and output": "输入与输出", "Stop": "停止", "Measured runs": "实测运行", "measured, joined to its prediction": "实测值，与其预测相连", "predicted": "预测",
 	"of this model and these systems, from a table of runs or a result file; throughput of both by Little’s law": "来自运行表或结果文件、属于此模型与系统的运行；两者的吞吐量均按利特尔法则计算", "Part of the step": "一步中的一段", "Part of the run": "运行中的一段", "Simulating once more": "正在重新模拟",

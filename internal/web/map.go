@@ -26,12 +26,15 @@ import (
 // mapping is the view of many plans, chips the one of many numbers of a deployment.
 var (
 	mapping = &view{
-		path: "map", title: "Map", of: question.Plan, pieces: choosing.pieces, slow: func(*state) bool { return true },
+		path: "map", title: "Map", of: question.Plan, pieces: append(slices.Clone(choosing.pieces), varied), slow: func(*state) bool { return true },
 	}
 	chips = &view{
-		path: "chips", title: "Map", of: question.Estimate, template: "map", pieces: explaining.pieces, slow: func(*state) bool { return true },
+		path: "chips", title: "Map", of: question.Estimate, template: "map", pieces: append(slices.Clone(explaining.pieces), varied), slow: func(*state) bool { return true },
 	}
 )
+
+// varied is the numbers of files along which a map goes, or settings that are not in its sentence.
+var varied = piece{", over ", "vary", "", true}
 
 // mapped is the answer of both.
 type mapped struct {

@@ -40,6 +40,12 @@ func (o *pageWriter) page(c *content, err error) *page {
 	for name, text := range st.shown {
 		p.Keep = append(p.Keep, link{name, text})
 	}
+	for _, name := range leftOut {
+		asked := slices.ContainsFunc(st.view.pieces, func(of piece) bool { return of.setting == name })
+		if text := st.words[name]; text != "" && !asked {
+			p.Keep = append(p.Keep, link{name, text})
+		}
+	}
 	for _, pin := range st.pins {
 		p.Keep = append(p.Keep, link{pinName, pin})
 	}

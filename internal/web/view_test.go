@@ -3,6 +3,7 @@ package web
 import (
 	"bufio"
 	"encoding/json"
+	"html/template"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
@@ -176,4 +177,29 @@ func FuzzAddress(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestFormsKeepTheQuestion: a form sends all words of its question again, once: those that it asks
+// for, and those that pages have other ways for.
+func TestFormsKeepTheQuestion(t *testing.T) {
+	s := patient()
+	for _, asked := range []string{
+		"/chips?batch=16&model=Llama-3.1-8B&system=H200&vary=sys.mem1.GBps%3Dx0.5:x2:3&where=tpot%3C50ms",
+		"/map?gpus=8&isl=512,1024&link=isl,osl&model=Llama-3.1-8B&osl=100,200&system=H200",
+		"/choose?gpus=8&model=Llama-3.1-8B&system=H200&top=3",
+	} {
+		of, err := url.Parse(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := get(s, "GET", asked, nil).Body.String()
+		for name, values := range of.Query() {
+			if n := strings.Count(body, ` name="`+name+`"`); n != 1 {
+				t.Errorf("%s: %d fields are called %s", asked, n, name)
+			}
+			if !strings.Contains(body, `value="`+template.HTMLEscapeString(values[0])+`"`) {
+				t.Errorf("%s: no field has %s", asked, values[0])
+			}
+		}
+	}
 }
