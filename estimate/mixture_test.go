@@ -1,6 +1,7 @@
 package estimate_test
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -139,4 +140,24 @@ func TestCoefficientsOfAttention(t *testing.T) {
 	prompt := op.Group{Phase: op.Prefill, Sequences: 1, New: 10, Context: 10, Ends: true}
 	// Attention reads and writes 2·4 bytes of every token besides the cache; softmax nothing.
 	same(t, check{"mixed", stepTime(e, &pl, decode, prompt), 4 * (1328 + (8*2+4*24)*(2-1) + (8*10+4*10)*(4-1))})
+}
+
+// TestEqualShares: drafts that are accepted alike yield as many tokens as were asked for: 1.5 of one
+// draft by a half, 1.75 of two by a half and a quarter; no more than there are, no fewer than one.
+func TestEqualShares(t *testing.T) {
+	for _, c := range []struct {
+		length float64
+		drafts int
+		share  float64
+	}{{1.5, 1, 0.5}, {1.75, 2, 0.5}, {1, 3, 0}, {4, 3, 1}, {9, 2, 1}} {
+		shares := estimate.EqualShares(c.length, c.drafts)
+		for _, share := range shares {
+			if math.Abs(share-c.share) > 1e-12 {
+				t.Errorf("%v tokens of %d drafts: %v, want %v", c.length, c.drafts, share, c.share)
+			}
+		}
+		if len(shares) != c.drafts {
+			t.Errorf("%d shares of %d drafts", len(shares), c.drafts)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"math"
 	"testing"
 
 	"throughline/hardware/kernel"
@@ -88,4 +89,16 @@ func shapes() (out []kernel.Shape) {
 		}
 	}
 	return out
+}
+
+// TestVisitWithoutLimit: groups without a limit on how many are picked change nothing: of four
+// experts on four places, a token that chooses one visits each place with 1/4, two with 1/2.
+func TestVisitWithoutLimit(t *testing.T) {
+	for _, groups := range []int16{0, 1, 2, 4} {
+		for chosen, want := range map[float64]float64{1: 0.25, 2: 0.5} {
+			if got := kernel.Visit(&kernel.Shape{Experts: 4, N: chosen, Groups: groups}, 4); math.Abs(got-want) > 1e-12 {
+				t.Errorf("%v of 4 in %d groups: %v, want %v", chosen, groups, got, want)
+			}
+		}
+	}
 }
