@@ -19,6 +19,9 @@ import (
 // around them.
 var figures = regexp.MustCompile(`[0-9][0-9.,e+]*|[-─]{2,}|[ \t]{2,}|[▏▎▍▌▋▊▉█░·]{2,}`)
 
+// hashes of what was read stand for files whose other keys nobody asked about.
+var hashes = regexp.MustCompile(`\b[0-9a-f]{16}\b`)
+
 // TestPrinted: what commands print and write, as sums over their texts. The chip of the reference
 // tool, by its assumptions, has the same figures in every version, and these count; of others only
 // the words do. A report that moves is read in the examples of the documentation.
@@ -87,7 +90,7 @@ func written(t *testing.T) map[string]string {
 
 // add adds a text line by line, in any order: rows of the words alone may change places.
 func add(sums golden.Sums, of, text string, exact bool) {
-	lines := strings.Split(text, "\n")
+	lines := strings.Split(hashes.ReplaceAllString(text, "hash"), "\n")
 	if !exact {
 		for i, line := range lines {
 			lines[i] = figures.ReplaceAllString(line, "0")
