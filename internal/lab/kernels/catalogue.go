@@ -223,7 +223,7 @@ func ofOwnTables(b chipTables, fit func(*measured) (*kernel.Set, error)) (*kerne
 // are slower than those for one scale and not what engines run: with them, serving runs of DeepSeek
 // in FP8 would come out 10 to 25% too slow.
 //
-// Chosen: runs of DeepSeek in FP8 on B200, GB200 (aiconfigurator's silicon_sample.csv); 2026-11-15.
+// Chosen: runs of DeepSeek in FP8 on B200, GB200, tables of 4-bit experts on Hopper; 2026-11-19.
 func narrowProducts(part *kernel.Set, title string) {
 	const one, blocks = "float8", "float8" + kernel.Blocks
 	switch title {
