@@ -103,7 +103,7 @@ func (p *Fixed) pool(l *Loaded, tabled bool, role deploy.Role, sys *hardware.Sys
 			return pool, []error{wrong(role.String()+"-plan", err.Error())}
 		}
 		q.TP, q.PP, q.DP, q.CP = max(1, w.TP), max(1, w.PP), max(1, w.DP), max(1, w.CP)
-		q.EP, q.MoETP, q.MoEDP, q.Redundant, q.Drafts = w.EP, max(1, w.MoETP), w.MoEDP, w.Redundant, w.Drafts
+		q.EP, q.MoETP, q.MoEDP, q.Redundant, q.Drafts = w.EP, w.MoETP, w.MoEDP, w.Redundant, w.Drafts
 		q.Batch, pool.Count = cmp.Or(w.Batch, q.Batch), max(1, w.Count)
 		q.Overlap = w.Overlap.String()
 		for _, c := range []struct {
@@ -125,7 +125,7 @@ func (p *Fixed) pool(l *Loaded, tabled bool, role deploy.Role, sys *hardware.Sys
 	if role == deploy.Prefill {
 		q.Drafts = 0
 	}
-	if min(q.DP, q.PP, q.TP, q.CP, q.MoETP) < 1 {
+	if min(q.DP, q.PP, q.TP, q.CP) < 1 || q.MoETP < 0 {
 		return pool, nil // their bounds say so
 	}
 	procs := float64(q.DP) * float64(q.PP) * float64(q.TP) * float64(q.CP)
@@ -133,27 +133,27 @@ func (p *Fixed) pool(l *Loaded, tabled bool, role deploy.Role, sys *hardware.Sys
 		return pool, []error{fmt.Errorf("%.0f GPUs, but the networks of %s join %d", procs, sys.Name, most)}
 	}
 	if tabled {
-		q.cutLikeTheRest(l.Shape)
+		q.EP = max(1, q.EP) // a table that spreads experts says so
+	}
+	if moe := l.Shape.IsMoE(); moe && q.asEnginesStart(tabled) {
+		q.MoETP = q.DP * q.TP
+	} else if tabled && !moe {
+		q.EP, q.MoETP, q.MoEDP, q.Redundant, q.Overlap = 0, 0, 0, 0, ""
 	}
 	var errs []error
 	pool.Plan, errs = q.split(l, int(procs))
 	return pool, errs
 }
 
-// cutLikeTheRest sets expert sizes that a table of runs omits: experts are cut like the rest of a
-// stage and replicated to fill it, each copy around its own attention replicas.
-func (p *Fixed) cutLikeTheRest(m *model.Model) {
-	if !m.IsMoE() {
-		p.EP, p.MoETP, p.MoEDP, p.Redundant, p.Overlap = 0, 1, 0, 0, ""
-		return
+// asEnginesStart reports whether nothing is said of the experts of tensor-parallel ranks: vLLM, SGLang
+// and TensorRT-LLM then cut each one like the rest of the stage. Whoever replicates attention, or asks
+// for what needs experts in whole, wants them spread; a table of runs would say so.
+func (p *Fixed) asEnginesStart(tabled bool) bool {
+	if tabled {
+		return p.EP*max(1, p.MoETP) == 1
 	}
-	stage := p.DP * p.TP
-	if p.EP = max(1, p.EP); p.EP*p.MoETP == 1 {
-		p.MoETP = stage
-	}
-	if n := p.EP * p.MoETP; stage%n == 0 {
-		p.MoEDP = stage / n
-	}
+	told := max(p.EP, p.MoETP, p.MoEDP, p.Redundant) > 0
+	return !told && p.DP == 1 && (p.Overlap == "" || p.Overlap == plan.NoOverlap.String())
 }
 
 // split is the plan, or all the reasons why there is none.
@@ -212,7 +212,7 @@ func (p *Fixed) overlap(q *plan.Plan) error {
 
 // expertLayout fills the processors with one expert group, or with copies if its size is given.
 func (p *Fixed) expertLayout(procs int) plan.ExpertSplit {
-	e := plan.ExpertSplit{EP: p.EP, TP: p.MoETP, DP: p.MoEDP}
+	e := plan.ExpertSplit{EP: p.EP, TP: max(1, p.MoETP), DP: p.MoEDP}
 	if e.EP == 0 {
 		e.DP = max(1, e.DP)
 		e.EP = max(1, procs/e.TP/e.DP)

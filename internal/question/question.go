@@ -128,7 +128,7 @@ const defaultLength = 1024
 func Default() Question {
 	return Question{
 		Engine: engine.Any, GPUsPerNode: hardware.NodeSize, Assume: "physical",
-		Fixed:  Fixed{TP: 1, PP: 1, DP: 1, CP: 1, MoETP: 1},
+		Fixed:  Fixed{TP: 1, PP: 1, DP: 1, CP: 1},
 		Search: Search{Mode: BothModes, Objective: Throughput, Top: 5},
 		Traffic: Traffic{
 			Requests: 1000, Rate: math.Inf(1), Arrival: "poisson", Ratio: 1, Turns: 1, Replicas: 1, Routing: string(deploy.RoundRobin),

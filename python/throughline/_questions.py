@@ -157,10 +157,10 @@ def estimate(*, model=None, system=None, gpus=None, decode_system=None, gpus_per
         tp: tensor parallel size
         pp: pipeline parallel size
         dp: data parallel size of attention
-        ep: expert parallel size (default: fills the GPUs of a pipeline stage)
+        ep: expert parallel size (default: 1 where nothing is said of experts and dp is 1, as engines start; else it fills the GPUs of a pipeline stage)
         cp: context parallel size, in prefill
         sp: sequence parallelism between tensor-parallel ranks
-        moe_tp: tensor parallel size of each expert
+        moe_tp: tensor parallel size of each expert (default: tp where nothing is said of experts and dp is 1, as engines start; else 1)
         moe_dp: copies of all experts (default: what ep leaves, else 1)
         dense_tp: dense layers of an expert model split over all GPUs of a stage, in place of a copy in every attention replica
         head_tp: output projection of an expert model split likewise
@@ -280,10 +280,10 @@ def explain(*, model=None, system=None, gpus=None, decode_system=None, gpus_per_
         tp: tensor parallel size
         pp: pipeline parallel size
         dp: data parallel size of attention
-        ep: expert parallel size (default: fills the GPUs of a pipeline stage)
+        ep: expert parallel size (default: 1 where nothing is said of experts and dp is 1, as engines start; else it fills the GPUs of a pipeline stage)
         cp: context parallel size, in prefill
         sp: sequence parallelism between tensor-parallel ranks
-        moe_tp: tensor parallel size of each expert
+        moe_tp: tensor parallel size of each expert (default: tp where nothing is said of experts and dp is 1, as engines start; else 1)
         moe_dp: copies of all experts (default: what ep leaves, else 1)
         dense_tp: dense layers of an expert model split over all GPUs of a stage, in place of a copy in every attention replica
         head_tp: output projection of an expert model split likewise
@@ -391,10 +391,10 @@ def simulate(*, model=None, system=None, decode_system=None, gpus_per_node=None,
         tp: tensor parallel size
         pp: pipeline parallel size
         dp: data parallel size of attention
-        ep: expert parallel size (default: fills the GPUs of a pipeline stage)
+        ep: expert parallel size (default: 1 where nothing is said of experts and dp is 1, as engines start; else it fills the GPUs of a pipeline stage)
         cp: context parallel size, in prefill
         sp: sequence parallelism between tensor-parallel ranks
-        moe_tp: tensor parallel size of each expert
+        moe_tp: tensor parallel size of each expert (default: tp where nothing is said of experts and dp is 1, as engines start; else 1)
         moe_dp: copies of all experts (default: what ep leaves, else 1)
         dense_tp: dense layers of an expert model split over all GPUs of a stage, in place of a copy in every attention replica
         head_tp: output projection of an expert model split likewise
@@ -520,10 +520,10 @@ def compare(*, model=None, system=None, gpus=None, decode_system=None, gpus_per_
         tp: tensor parallel size
         pp: pipeline parallel size
         dp: data parallel size of attention
-        ep: expert parallel size (default: fills the GPUs of a pipeline stage)
+        ep: expert parallel size (default: 1 where nothing is said of experts and dp is 1, as engines start; else it fills the GPUs of a pipeline stage)
         cp: context parallel size, in prefill
         sp: sequence parallelism between tensor-parallel ranks
-        moe_tp: tensor parallel size of each expert
+        moe_tp: tensor parallel size of each expert (default: tp where nothing is said of experts and dp is 1, as engines start; else 1)
         moe_dp: copies of all experts (default: what ep leaves, else 1)
         dense_tp: dense layers of an expert model split over all GPUs of a stage, in place of a copy in every attention replica
         head_tp: output projection of an expert model split likewise
