@@ -59,7 +59,7 @@ func textOrNil(text string) any {
 // billions formats a parameter count.
 func billions(n float64) string {
 	switch {
-	case n < 1e9:
+	case n < 999.5e6:
 		return fmt.Sprintf("%.0f M", n/1e6)
 	case n < 1e11:
 		return fmt.Sprintf("%.1f B", n/1e9)

@@ -104,6 +104,7 @@ type operatorRow struct {
 // slider is a number of the chip.
 type slider struct {
 	Name, Label, Unit string
+	Scale             float64 // what a number of the file times that is in Unit
 	Value, Was        string
 	At, Ghost         float64 // in hundredths of the way
 	Base              float64
@@ -371,7 +372,11 @@ func (r *reason) sliders(st *state, x *throughline.Explained, was *glance, why *
 		if !x.Record.Served {
 			gain = e.Step
 		}
-		sl := slider{Name: "sys." + e.Parameter, Label: parameterName(e.Parameter), Unit: p.Unit, Value: number.Plain(e.Value, 4), Was: number.Plain(from, 4), Base: from,
+		unit, scale := p.Unit, 1.0
+		if unit == "s" { // latencies of networks
+			unit, scale = "µs", 1e6
+		}
+		sl := slider{Name: "sys." + e.Parameter, Label: parameterName(e.Parameter), Unit: unit, Scale: scale, Value: number.Plain(scale*e.Value, 4), Was: number.Plain(scale*from, 4), Base: from,
 			At: position(e.Value, from), Ghost: 50, Moved: math.Abs(e.Value/from-1) > 1e-9, Effect: number.Signed(gain, 1)}
 		if e.Batch != e.NewBatch && math.Abs(gain) < 5e-4 {
 			sl.Effect = fmt.Sprintf("batch %d → %d", e.Batch, e.NewBatch)

@@ -55,8 +55,10 @@ export function frames(say) {
 }
 
 export function slide(place, page, start) {
+  const words = place.dataset;
   const inputs = [...place.querySelectorAll("input[type=range]")];
   const value = i => digits(+i.dataset.base * Math.pow(reach, (+i.value - 50) / 50));
+  const shown = (i, v) => digits(v * i.dataset.scale);
   let asked = 0;
   // The address of what the sliders say; those at the value of the file are left out.
   const query = () => {
@@ -69,11 +71,11 @@ export function slide(place, page, start) {
     return q;
   };
   for (const i of inputs) i.addEventListener("input", () => {
-    const v = value(i), row = i.closest(".sl");
+    const row = i.closest(".sl"), v = shown(i, value(i)), was = shown(i, +i.dataset.base);
     row.querySelector("output").textContent = `${v} ${i.dataset.unit}`;
-    i.setAttribute("aria-valuetext", `${v} ${i.dataset.unit}, was ${digits(+i.dataset.base)}`);
+    i.setAttribute("aria-valuetext", `${v} ${i.dataset.unit}, ${words.was} ${was}`);
     row.classList.toggle("moved", +i.value !== 50);
-    row.querySelector(".gh").textContent = +i.value === 50 ? "now" : `was ${digits(+i.dataset.base)}`;
+    row.querySelector(".gh").textContent = +i.value === 50 ? words.now : `${words.was} ${was}`;
     asked++;
     page.ask(query());
   });
