@@ -12,6 +12,7 @@ import (
 	"throughline/internal/files"
 	"throughline/internal/names"
 	"throughline/internal/question"
+	"throughline/internal/rows"
 	"throughline/internal/runs"
 	"throughline/internal/validate"
 )
@@ -26,7 +27,7 @@ type Table struct {
 
 // run is a row by the columns of public tables, and its cells in their order.
 type run struct {
-	question.Row
+	rows.Row
 	cells []string
 }
 
@@ -67,7 +68,7 @@ func read(ctx context.Context, name string, src io.Reader) (*Table, error) {
 			return nil, fmt.Errorf("%s:%d: %d cells, the header has %d", name, c.Line(), len(cells), len(header))
 		}
 		cells = slices.Clone(cells)
-		t.rows = append(t.rows, run{question.Row{Cell: columns.Of(cells)}, cells})
+		t.rows = append(t.rows, run{rows.Row{Cell: columns.Of(cells)}, cells})
 	}
 }
 
@@ -79,12 +80,12 @@ func (t *Table) Write(w io.Writer) error {
 			measured = append(measured, column)
 		}
 	}
-	reader := question.NewRowReader(question.Default())
-	rows := make([]map[string]string, len(t.rows))
+	reader := rows.NewReader(question.Default())
+	lines := make([]map[string]string, len(t.rows))
 	all := map[string]bool{"model": true, "system": true, "isl": true, "osl": true, "concurrency": true}
 	for i, r := range t.rows {
-		rows[i] = reader.Cells(withSentences(r.Row).Completed(), slices.ContainsFunc(measured, func(c string) bool { return r.Cell(c) != "" }))
-		for column := range rows[i] {
+		lines[i] = reader.Cells(withSentences(r.Row).Completed(), slices.ContainsFunc(measured, func(c string) bool { return r.Cell(c) != "" }))
+		for column := range lines[i] {
 			all[column] = true
 		}
 	}
@@ -92,7 +93,7 @@ func (t *Table) Write(w io.Writer) error {
 	var keep []int
 	header := slices.Clone(columns)
 	for i, column := range t.header {
-		if !question.IsRunColumn(column) && !question.Replaced(column) {
+		if !question.IsRunColumn(column) && !rows.Replaced(column) {
 			keep, header = append(keep, i), append(header, column)
 		}
 	}
@@ -103,7 +104,7 @@ func (t *Table) Write(w io.Writer) error {
 	for i, r := range t.rows {
 		var line []string
 		for _, column := range columns {
-			line = append(line, rows[i][column])
+			line = append(line, lines[i][column])
 		}
 		for _, k := range keep {
 			line = append(line, r.cells[k])

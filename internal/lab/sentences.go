@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"throughline/engine"
-	"throughline/internal/question"
+	"throughline/internal/rows"
 )
 
 // sentence is how authors of public tables say in words what is a column of runs. The first that
@@ -76,7 +76,7 @@ var optionNames = func() (out []string) {
 }()
 
 // withSentences is a row with what its sentences say.
-func withSentences(row question.Row) question.Row {
+func withSentences(row rows.Row) rows.Row {
 	cells := map[string]string{}
 	for _, m := range optionWords.FindAllStringSubmatch(row.Cell("other_settings"), -1) {
 		if slices.Contains(optionNames, m[1]) && row.Cell(m[1]) == "" {
@@ -99,7 +99,7 @@ func withSentences(row question.Row) question.Row {
 	if strings.Contains(row.Cell("arrival"), "open loop") && row.Cell("request_rate") != "" {
 		cells["concurrency"] = "" // whatever number of them was counted
 	}
-	return question.Row{Cell: func(column string) string {
+	return rows.Row{Cell: func(column string) string {
 		if text, ok := cells[column]; ok {
 			return text
 		}

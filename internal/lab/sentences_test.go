@@ -3,7 +3,7 @@ package lab
 import (
 	"testing"
 
-	"throughline/internal/question"
+	"throughline/internal/rows"
 )
 
 // TestSentences: what authors wrote in words, in the columns of runs; what they say of other
@@ -30,7 +30,7 @@ func TestSentences(t *testing.T) {
 		{map[string]string{"other_settings": "flags: --moe-a2a-backend none"}, "ep", ""},
 		{map[string]string{"length_spread": "Mooncake-format trace (median ISL/OSL), KV reuse 90%"}, "prefix_hit", "0.90"},
 	} {
-		row := withSentences(question.Row{Cell: func(column string) string { return c.row[column] }})
+		row := withSentences(rows.Row{Cell: func(column string) string { return c.row[column] }})
 		if got := row.Cell(c.column); got != c.want {
 			t.Errorf("%v: %s is %q, want %q", c.row, c.column, got, c.want)
 		}

@@ -90,17 +90,17 @@ func (s *Setting) RunNames() []string {
 	return out
 }
 
-// runSetting is a setting of rows, and its columns.
-type runSetting struct {
+// RunSetting is a setting of rows, and its columns.
+type RunSetting struct {
 	*Setting
-	columns []string
+	Columns []string
 }
 
-var runSettings = func() (out []runSetting) {
+var RunSettings = func() (out []RunSetting) {
 	// Those of runs alone come first: acceptance is known when drafts are read.
 	for _, s := range append(Settings(Runs), Settings(Estimate)...) {
 		if !s.Apart && !slices.Contains(notOfRuns, s.Name) {
-			out = append(out, runSetting{s, s.RunNames()})
+			out = append(out, RunSetting{s, s.RunNames()})
 		}
 	}
 	return out
@@ -111,13 +111,13 @@ var runSettings = func() (out []runSetting) {
 func OfRun(base Question, cell func(column string) string) (Question, error) {
 	q := base
 	r := runReader{cell: cell}
-	for _, s := range runSettings {
-		column, text := r.first(s.columns...)
+	for _, s := range RunSettings {
+		column, text := r.first(s.Columns...)
 		if text == "" {
 			continue
 		}
 		if s.Kind() == Count {
-			if text = r.divided(column, withoutDecimals(text)); text == "0" && s.Low > 0 {
+			if text = r.divided(column, WithoutDecimals(text)); text == "0" && s.Low > 0 {
 				continue // as tables write of what there is not
 			}
 		}
@@ -146,7 +146,7 @@ func OfRun(base Question, cell func(column string) string) (Question, error) {
 
 // otherNames are settings whose values tables write in other words.
 var otherNames = map[string]func(string) string{
-	"weights": formatName, "cache": formatName,
+	"weights": FormatName, "cache": FormatName,
 	"engine": func(text string) string {
 		if found, ok := names.Engine(text); ok && found.Note == "" && !strings.Contains(text, "@") {
 			return found.Name
@@ -155,9 +155,9 @@ var otherNames = map[string]func(string) string{
 	},
 }
 
-// formatName is a number format by any of its names; what is none stays as it is. A short word may
+// FormatName is a number format by any of its names; what is none stays as it is. A short word may
 // mean another format on another chip, as fp4 does, and stays, too.
-func formatName(text string) string {
+func FormatName(text string) string {
 	if low := strings.ToLower(text); slices.Contains(number.Words(), low) {
 		return low
 	}
@@ -221,8 +221,8 @@ func (r *runReader) first(columns ...string) (column, text string) {
 	return columns[0], ""
 }
 
-// withoutDecimals is a number as it is written without decimals: some tables have them.
-func withoutDecimals(text string) string {
+// WithoutDecimals is a number as it is written without decimals: some tables have them.
+func WithoutDecimals(text string) string {
 	if v, err := strconv.ParseFloat(text, 64); err == nil && v == math.Trunc(v) && math.Abs(v) < 1e15 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
@@ -240,7 +240,7 @@ func (r *runReader) divided(column, text string) string {
 	parts := 1
 	for _, columns := range [][]string{{"dp", "attention_dp_size", "decode_dp", "decode_attention_dp_size"}, {"pp", "pp_size", "decode_pp", "decode_pp_size"}} {
 		_, size := r.first(columns...)
-		if ranks, err := strconv.Atoi(withoutDecimals(size)); err == nil {
+		if ranks, err := strconv.Atoi(WithoutDecimals(size)); err == nil {
 			parts *= max(1, ranks)
 		}
 	}
@@ -253,7 +253,7 @@ func (r *runReader) count(columns ...string) int {
 	if text == "" {
 		return 0
 	}
-	n, err := strconv.Atoi(withoutDecimals(text))
+	n, err := strconv.Atoi(WithoutDecimals(text))
 	if err != nil || n < 0 || n > mostTokens {
 		r.note(fmt.Errorf("%s: %q is not a whole number", column, text))
 	}
@@ -340,7 +340,7 @@ func (r *runReader) load(q *Question) {
 // RunCells adds the settings of a question that are not the usual ones, by their columns.
 func RunCells(q *Question, into map[string]string) {
 	usual := Default()
-	for _, s := range runSettings {
+	for _, s := range RunSettings {
 		if text := s.Get(q); text != s.Get(&usual) {
 			into[strings.ReplaceAll(s.Name, "-", "_")] = text
 		}
@@ -354,7 +354,7 @@ func IsRunColumn(name string) bool {
 			return poolColumns[short] || IsRunColumn(short)
 		}
 	}
-	return otherColumns[name] || slices.ContainsFunc(runSettings, func(s runSetting) bool { return slices.Contains(s.columns, name) })
+	return otherColumns[name] || slices.ContainsFunc(RunSettings, func(s RunSetting) bool { return slices.Contains(s.Columns, name) })
 }
 
 // Columns that are read besides those of settings: of rows, and of a pool.

@@ -13,6 +13,7 @@ import (
 	"throughline/internal/files"
 	"throughline/internal/names"
 	"throughline/internal/question"
+	"throughline/internal/rows"
 	"throughline/internal/test/golden"
 	"throughline/internal/test/questions"
 	"throughline/op"
@@ -48,17 +49,17 @@ func TestSums(t *testing.T) {
 			addQuestion(sums, c, words)
 		}
 	}
-	rows, err := question.PlannedWords(door, []byte(planned))
-	for _, words := range append(rows, map[string]string{"from": said(err)}) {
+	plans, err := question.PlannedWords(door, []byte(planned))
+	for _, words := range append(plans, map[string]string{"from": said(err)}) {
 		texts(sums, "planned", words)
 	}
-	reader := question.NewRowReader(question.Default())
+	reader := rows.NewReader(question.Default())
 	for range 600 {
 		addRow(sums, reader, drawRow(r), r.IntN(2) == 0)
 	}
 	for _, column := range append(rowColumns, "rate") {
 		for _, other := range []string{"isl", "concurrency", "tp"} {
-			sums.Fields("says", question.Says(column, other))
+			sums.Fields("says", rows.Says(column, other))
 		}
 	}
 	sums.Fields("numbers", question.Numbers("3, 5,,70"))
@@ -269,8 +270,8 @@ func addLoaded(sums golden.Sums, name string, l *question.Loaded) {
 	}
 }
 
-// rows are columns of public tables, and words for each.
-var rows = map[string][]string{
+// rowCells are columns of public tables, and words for each.
+var rowCells = map[string][]string{
 	"model": {"Qwen/Qwen3-32B", "meta-llama/Llama-3.1-8B-Instruct", "deepseek-ai/DeepSeek-V3", "Qwen3-9B", "openai/gpt-oss-120b", "Qwen3-235B-A22B-FP8", "nobody"}, "model_path": {"Mixtral-8x7B"},
 	"system": {"h200_sxm", "H100", "b200", "8xH200", "GB200 NVL72", "H100 (limited to 500 W)", "TPU v5e"}, "gpu": {"H200"},
 	"engine": {"sglang 0.5.9", "vllm", "trtllm", "TensorRT-LLM 1.0.0rc3", "dynamo-sglang", "tgi"}, "version": {"0.5.9", "0.10.1", "", "1.0"}, "backend": {"vllm"}, "backend_version": {"0.9.2"},
@@ -292,31 +293,31 @@ var rows = map[string][]string{
 }
 
 // rowColumns are the columns in an order that does not change.
-var rowColumns = slices.Sorted(maps.Keys(rows))
+var rowColumns = slices.Sorted(maps.Keys(rowCells))
 
 func drawRow(r *rand.Rand) map[string]string {
 	row := map[string]string{}
 	for i, name := range []string{"model", "system", "engine", "precision", "isl", "osl", "concurrency", "tp"} {
 		if r.IntN(8) > 0 {
-			row[name] = rows[name][r.IntN(max(1, min(len(rows[name]), 2+(i+r.IntN(2)*5))))]
+			row[name] = rowCells[name][r.IntN(max(1, min(len(rowCells[name]), 2+(i+r.IntN(2)*5))))]
 		}
 	}
 	for range 2 + r.IntN(9) {
 		name := rowColumns[r.IntN(len(rowColumns))]
-		row[name] = rows[name][r.IntN(len(rows[name]))]
+		row[name] = rowCells[name][r.IntN(len(rowCells[name]))]
 	}
 	return row
 }
 
 // addRow adds what a row is in the columns of questions, and the question that it asks.
-func addRow(sums golden.Sums, reader *question.RowReader, row map[string]string, measured bool) {
+func addRow(sums golden.Sums, reader *rows.Reader, row map[string]string, measured bool) {
 	header := slices.Sorted(maps.Keys(row))
 	var cells []string
 	for _, name := range header {
 		cells = append(cells, row[name])
-		sums.Fields("run column", []any{question.IsRunColumn(name), question.Replaced(name)})
+		sums.Fields("run column", []any{question.IsRunColumn(name), rows.Replaced(name)})
 	}
-	of := question.Row{Cell: names.Header(header).Of(cells)}
+	of := rows.Row{Cell: names.Header(header).Of(cells)}
 	read := reader.Cells(of, measured)
 	texts(sums, "cells", read)
 	sums.Fields("weights", of.Weights())

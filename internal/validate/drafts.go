@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"throughline/internal/names"
-	"throughline/internal/question"
+	"throughline/internal/rows"
 )
 
 // drafted is what a row of a table of serving runs says for a comparison with and without drafts.
@@ -22,7 +22,7 @@ var deployed = []string{
 }
 
 // draftedIn reads a row whose drafts are said, if only that there are none.
-func draftedIn(r question.Row, figures []servingFigure) drafted {
+func draftedIn(r rows.Row, figures []servingFigure) drafted {
 	var tpot float64
 	for _, statistic := range []string{"mean", "p50"} {
 		for i := range figures {

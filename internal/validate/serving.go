@@ -19,6 +19,7 @@ import (
 	"throughline/internal/names"
 	"throughline/internal/point"
 	"throughline/internal/question"
+	"throughline/internal/rows"
 	"throughline/internal/runs"
 	"throughline/model"
 	"throughline/op"
@@ -46,7 +47,7 @@ type Trial struct {
 	// Tune changes what is known of an engine; nil: nothing.
 	Tune func(engine string, s *deploy.Scheduling)
 	// Only chooses the rows to predict; nil: all.
-	Only func(r question.Row) bool
+	Only func(r rows.Row) bool
 }
 
 // Serving predicts mean TTFT and TPOT for every row of a table of serving runs, and the other
@@ -68,7 +69,7 @@ func (t Trial) Serving(ctx context.Context, name string, src io.Reader, q questi
 		return p.checkHeader(header)
 	}
 	r, err := predictRows(ctx, name, src, check, func(_ []string, cell func(string) string) Row {
-		if t.Only != nil && !t.Only(question.Row{Cell: cell}) {
+		if t.Only != nil && !t.Only(rows.Row{Cell: cell}) {
 			return Row{Figures: make([]Figure, len(p.figures))}
 		}
 		return p.row(cell)
@@ -91,7 +92,7 @@ func (t Trial) Serving(ctx context.Context, name string, src io.Reader, q questi
 
 func (p *servingPredictor) checkHeader(header []string) error {
 	missing := slices.DeleteFunc(slices.Clone(servingColumns), func(c string) bool {
-		if slices.ContainsFunc(header, func(h string) bool { return question.Says(names.Column(h), c) }) {
+		if slices.ContainsFunc(header, func(h string) bool { return rows.Says(names.Column(h), c) }) {
 			return true
 		}
 		s, _ := question.Lookup(question.Estimate, c)
@@ -133,7 +134,7 @@ type servingPredictor struct {
 	given     question.Question
 	base      question.Question // of all rows: what they do not say themselves
 	said      map[string]string // the same by column
-	rows      *question.RowReader
+	rows      *rows.Reader
 	figures   []servingFigure // of the table
 	depth     Depth
 	estimator *point.Estimator
@@ -151,13 +152,13 @@ func newServingPredictor(ctx context.Context, q question.Question, t Trial) *ser
 			p.said[strings.ReplaceAll(s.Name, "-", "_")] = strings.TrimSpace(value)
 		}
 	}
-	p.rows = question.NewRowReader(q)
+	p.rows = rows.NewReader(q)
 	return p
 }
 
 // cells are those of a row, with what is said of all rows in place of those that are empty.
-func (p *servingPredictor) cells(cell func(string) string) question.Row {
-	return question.Row{Cell: func(column string) string {
+func (p *servingPredictor) cells(cell func(string) string) rows.Row {
+	return rows.Row{Cell: func(column string) string {
 		text, said := cell(column), p.said[column]
 		if text != "" || said == "" {
 			return text
@@ -225,7 +226,7 @@ func (p *servingPredictor) row(cell func(string) string) Row {
 }
 
 // loadOf is the load of a row in words.
-func loadOf(r question.Row) string {
+func loadOf(r rows.Row) string {
 	if clients := r.Get("concurrency"); clients != "" {
 		return clients + " clients"
 	}

@@ -15,6 +15,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/point"
 	"throughline/internal/question"
+	"throughline/internal/rows"
 )
 
 // measuredStepColumns must be there; a table may have others.
@@ -119,7 +120,7 @@ func alikeTime(e *point.Estimator, q question.Question, get func(string) string,
 
 // stepQuestion is a row as a question about a bare step. The error holds all that is wrong with it.
 func stepQuestion(q question.Question, get func(string) string) (question.Question, error) {
-	cells := question.Row{Cell: get}
+	cells := rows.Row{Cell: get}
 	r := reader{get: get}
 	sequences, fresh := r.atLeastOne("sequences_per_rank"), r.atLeastOne("new_tokens_per_rank")
 	gpus, ep := r.atLeastOne("gpus"), r.atLeastOne("ep")

@@ -13,6 +13,7 @@ import (
 	"throughline/internal/files"
 	"throughline/internal/picture"
 	"throughline/internal/question"
+	"throughline/internal/rows"
 	"throughline/internal/validate"
 	"throughline/number"
 )
@@ -85,7 +86,7 @@ func missingUpload(name string) string {
 // nearRuns reads a table twice: how near each row is, and then the predictions of the nearest.
 func nearRuns(ctx context.Context, in *files.Door, name string, words map[string]string) ([]*validate.Row, error) {
 	var far []float64
-	if _, err := predictedRuns(ctx, in, name, func(r question.Row) bool { far = append(far, distance(r, words)); return false }); err != nil {
+	if _, err := predictedRuns(ctx, in, name, func(r rows.Row) bool { far = append(far, distance(r, words)); return false }); err != nil {
 		return nil, err
 	}
 	limit := math.Inf(1)
@@ -93,7 +94,7 @@ func nearRuns(ctx context.Context, in *files.Door, name string, words map[string
 		limit = slices.Sorted(slices.Values(far))[mostNear-1]
 	}
 	at, left := -1, mostNear
-	return predictedRuns(ctx, in, name, func(question.Row) bool {
+	return predictedRuns(ctx, in, name, func(rows.Row) bool {
 		if at++; far[at] > limit || left == 0 {
 			return false
 		}
@@ -104,7 +105,7 @@ func nearRuns(ctx context.Context, in *files.Door, name string, words map[string
 
 // distance is how far a run is from a question. Another model counts as much as lengths that differ
 // by a factor of e^4, another system or engine less.
-func distance(r question.Row, words map[string]string) (d float64) {
+func distance(r rows.Row, words map[string]string) (d float64) {
 	for _, one := range []struct {
 		asked, ran string
 		weight     float64

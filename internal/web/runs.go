@@ -10,6 +10,7 @@ import (
 	"throughline/internal/files"
 	"throughline/internal/picture"
 	"throughline/internal/question"
+	"throughline/internal/rows"
 	"throughline/internal/runs"
 	"throughline/internal/validate"
 	"throughline/model"
@@ -84,7 +85,7 @@ func clientFigures(r *validate.Row, ttft, tpot float64) picture.ClientFigures {
 // measuredRuns predicts the runs of a file that are of a model on one of its systems.
 func measuredRuns(ctx context.Context, in *files.Door, name string, plans []*systemPlan) ([]*validate.Row, error) {
 	left := mostBeside
-	return predictedRuns(ctx, in, name, func(r question.Row) bool {
+	return predictedRuns(ctx, in, name, func(r rows.Row) bool {
 		ours := left > 0 && ofPlans(r, plans)
 		if ours {
 			left--
@@ -94,7 +95,7 @@ func measuredRuns(ctx context.Context, in *files.Door, name string, plans []*sys
 }
 
 // predictedRuns are the chosen runs of a file that have TTFT and TPOT, measured and predicted.
-func predictedRuns(ctx context.Context, in *files.Door, name string, only func(question.Row) bool) (out []*validate.Row, err error) {
+func predictedRuns(ctx context.Context, in *files.Door, name string, only func(rows.Row) bool) (out []*validate.Row, err error) {
 	f, err := runs.Open(in, name)
 	if err != nil {
 		return nil, err
@@ -124,13 +125,13 @@ func predictedRuns(ctx context.Context, in *files.Door, name string, only func(q
 }
 
 // ofPlans reports whether a run is of the model and one of the systems of plans.
-func ofPlans(r question.Row, plans []*systemPlan) bool {
+func ofPlans(r rows.Row, plans []*systemPlan) bool {
 	return modelOf(r) == plans[0].Loaded.Shape.Name && slices.ContainsFunc(plans, func(f *systemPlan) bool { return f.Loaded.Decode.Name == systemOf(r) })
 }
 
 // modelOf and systemOf are what a run says, by the built-in name where there is one.
-func modelOf(r question.Row) string  { return modelName(r.Get("model")) }
-func systemOf(r question.Row) string { return systemName(r.Get("system")) }
+func modelOf(r rows.Row) string  { return modelName(r.Get("model")) }
+func systemOf(r rows.Row) string { return systemName(r.Get("system")) }
 
 func modelName(text string) string {
 	name, _ := model.Catalogue.Name(text)

@@ -28,7 +28,7 @@ var rooms = []room{
 	{"Output", "tables, files, charts and pages of results", []string{"internal/page", "internal/picture", "internal/workbook", "internal/report", "internal/sentence"}},
 	{"Evidence", "compare predictions with measurements", []string{"internal/gap", "internal/gold", "internal/validate"}},
 	{"Answers", "one answer for each kind of question", []string{"internal/scenario", "internal/difference", "internal/exchange", "internal/sweep", "internal/advice", "internal/profile", "internal/explain", "internal/point", "internal/result", "internal/rawdata"}},
-	{"Questions", "turn flags, rows and files into a deployment and a load", []string{"internal/scan", "internal/api", "internal/question", "internal/jobfile"}},
+	{"Questions", "turn flags, rows and files into a deployment and a load", []string{"internal/scan", "internal/api", "internal/rows", "internal/question", "internal/jobfile"}},
 	{"Measurement", "measure servers, read tables, fit kernels", []string{"internal/bench", "internal/runs", "internal/protocol", "internal/fitted", "internal/calibrate", "internal/measurement"}},
 	{"Tables", "typed columns over rows, written in every form", []string{"internal/table"}},
 	{"Serving", "what clients see: engines, closed form, simulation", []string{"serving/simulate", "serving", "engine", "deploy"}},

@@ -27,7 +27,7 @@ var order = []string{
 	"internal/names", "number", "model", "hardware/kernel", "hardware/shape", "hardware", "workload", "assume", "experts", "plan", "collective", "op", "cost", "schedule",
 	"estimate", "search", "deploy", "engine", "serving", "serving/simulate",
 	// The application.
-	"internal/table", "internal/measurement", "internal/calibrate", "internal/fitted", "internal/jobfile", "internal/bench", "internal/runs", "internal/protocol", "internal/question", "internal/api", "internal/scan", "internal/rawdata", "internal/result", "internal/point", "internal/explain", "internal/profile",
+	"internal/table", "internal/measurement", "internal/calibrate", "internal/fitted", "internal/jobfile", "internal/bench", "internal/runs", "internal/protocol", "internal/question", "internal/rows", "internal/api", "internal/scan", "internal/rawdata", "internal/result", "internal/point", "internal/explain", "internal/profile",
 	"internal/advice", "internal/sweep", "internal/validate", "internal/exchange",
 	"internal/gap",
 	"internal/gold",

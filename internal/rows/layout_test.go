@@ -1,4 +1,4 @@
-package question
+package rows
 
 import (
 	"maps"
@@ -24,7 +24,7 @@ func TestLayoutWords(t *testing.T) {
 	} {
 		r := Row{func(column string) string { return c.row[column] }}.laidOut()
 		got := map[string]string{}
-		for _, pool := range poolPrefixes {
+		for _, pool := range pools {
 			for _, column := range []string{"tp", "dp", "pp", "ep", "moe_tp", "dp_attention", "workers", "instances", "mode"} {
 				if text := r.Cell(pool + column); text != "" && (c.want[pool+column] != "" || pool != "" || column != "tp") {
 					got[pool+column] = text

@@ -1,4 +1,4 @@
-package question
+package rows
 
 import (
 	"encoding/csv"
@@ -10,6 +10,7 @@ import (
 
 	"throughline/estimate"
 	"throughline/internal/names"
+	"throughline/internal/question"
 	"throughline/workload"
 )
 
@@ -20,7 +21,7 @@ func cellsOf(t *testing.T, table string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewRowReader(Default()).Cells(Row{names.Header(lines[0]).Of(lines[1])}, true)
+	return NewReader(question.Default()).Cells(Row{names.Header(lines[0]).Of(lines[1])}, true)
 }
 
 // rowOf is a row of these cells, by any names of their columns.
@@ -189,7 +190,7 @@ func TestOfflineRows(t *testing.T) {
 			maps.Copy(cells, mlperf)
 		}
 		maps.Copy(cells, c.row)
-		cells = NewRowReader(Default()).Cells(rowOf(cells).Completed(), true)
+		cells = NewReader(question.Default()).Cells(rowOf(cells).Completed(), true)
 		for column, want := range c.want {
 			if got := cells[column]; got != want {
 				t.Errorf("%s on %s: %s is %q, want %q", c.row["model"], c.row["system"], column, got, want)

@@ -1,29 +1,30 @@
-package question
+package rows
 
 import (
 	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"throughline/internal/question"
 )
 
 var (
 	// sizeWords are parallel sizes as people write them. DEP8 is attention and experts over the
 	// data of eight ranks, TEP8 attention by tensors and experts.
-	sizeWords    = regexp.MustCompile(`(?i)\b(dep|tep|etp|tp|dp|pp|ep)[ _=:-]*([0-9]{1,4})`)
-	runTogether  = regexp.MustCompile(`([0-9_])([A-Za-z])`)
-	serverWords  = regexp.MustCompile(`(?i)^\s*([0-9]{1,3})\s*[x×*]\s*[a-z]`)
-	poolWords    = regexp.MustCompile(`(?i)\b([0-9]{1,4})P([0-9]{1,4})D\b`)
-	poolPrefixes = []string{"", "prefill_", "decode_"}
+	sizeWords   = regexp.MustCompile(`(?i)\b(dep|tep|etp|tp|dp|pp|ep)[ _=:-]*([0-9]{1,4})`)
+	runTogether = regexp.MustCompile(`([0-9_])([A-Za-z])`)
+	serverWords = regexp.MustCompile(`(?i)^\s*([0-9]{1,3})\s*[x×*]\s*[a-z]`)
+	poolWords   = regexp.MustCompile(`(?i)\b([0-9]{1,4})P([0-9]{1,4})D\b`)
 )
 
 // laidOut is a row whose sizes have columns of their own, where it has them in words: TP4,DP2 in
 // the column tp or of the whole layout, 1P2D for two pools.
 func (r Row) laidOut() Row {
 	cells := map[string]string{}
-	for _, pool := range poolPrefixes {
+	for _, pool := range pools {
 		text := r.Cell(pool + "layout")
-		if tp := r.Cell(pool + "tp"); withoutDecimals(tp) == tp {
+		if tp := r.Cell(pool + "tp"); question.WithoutDecimals(tp) == tp {
 			if _, err := strconv.Atoi(tp); err != nil {
 				text = cmp.Or(tp, text)
 			}
@@ -32,9 +33,9 @@ func (r Row) laidOut() Row {
 	}
 	for _, column := range []string{"disagg", "mode", "layout"} {
 		if m := poolWords.FindStringSubmatch(r.Cell(column)); m != nil {
-			cells["mode"], cells["prefill_workers"], cells["decode_workers"] = string(Disaggregated), m[1], m[2]
-			for _, size := range sizes {
-				for _, pool := range poolPrefixes[1:] {
+			cells["mode"], cells["prefill_workers"], cells["decode_workers"] = string(question.Disaggregated), m[1], m[2]
+			for _, size := range []string{"tp", "dp", "moe_tp", "ep"} {
+				for _, pool := range pools[1:] {
 					cells[pool+size] = cmp.Or(cells[pool+size], cells[size], r.Cell(size))
 				}
 			}
@@ -76,15 +77,4 @@ func readSizes(text, pool string, into map[string]string) {
 	if m := serverWords.FindStringSubmatch(text); m != nil && len(found) > 0 && pool == "" {
 		into["instances"] = m[1]
 	}
-}
-
-// Says reports whether a column of a table of runs says what another would.
-func Says(column, other string) bool {
-	switch other {
-	case "isl", "osl":
-		return column == other || column == "isl_osl"
-	case "concurrency":
-		return column == other || column == "request_rate" || column == "rate"
-	}
-	return column == other
 }

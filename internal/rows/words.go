@@ -1,4 +1,4 @@
-package question
+package rows
 
 import (
 	"cmp"
@@ -9,47 +9,12 @@ import (
 	"strconv"
 	"strings"
 
-	"throughline/estimate"
 	"throughline/internal/names"
 	"throughline/internal/protocol"
+	"throughline/internal/question"
 	"throughline/internal/runs"
 	"throughline/number"
-	"throughline/workload"
 )
-
-// Row is the cells of a row of a public table, by the columns of runs.
-type Row struct{ Cell func(string) string }
-
-// Get is a cell, or what follows from others.
-func (r Row) Get(column string) string {
-	if f := derived[column]; f != nil {
-		return f(r)
-	}
-	for _, pool := range []string{"prefill_", "decode_", ""} {
-		if what, ok := strings.CutPrefix(column, pool); ok && slices.Contains(sizes, what) {
-			return r.size(pool, what)
-		}
-	}
-	return r.Cell(column)
-}
-
-// derived are columns that may follow from others, or whose values have other names.
-var derived = map[string]func(Row) string{
-	"model":           Row.model,
-	"system":          func(r Row) string { return cmp.Or(r.system().Name, withoutNote(r.Cell("system"))) },
-	"engine":          func(r Row) string { name, _ := r.engine(); return name },
-	"weights":         Row.precision,
-	"cache":           Row.cacheFormat,
-	"request_rate":    Row.rate,
-	"instances":       func(r Row) string { return cmp.Or(r.Cell("instances"), "1") },
-	"isl":             func(r Row) string { return nearestCount(names.Number(r.length("isl"))) },
-	"osl":             Row.output,
-	"concurrency":     Row.clients,
-	"gpus":            Row.gpus,
-	"prefill_workers": func(r Row) string { return withoutNote(r.Cell("prefill_workers")) },
-	"decode_workers":  func(r Row) string { return withoutNote(r.Cell("decode_workers")) },
-	"mode":            func(r Row) string { return string(ModeOf(r.Cell)) },
-}
 
 // clients are those that wait for their answers. All prompts at once are as many clients with one
 // request each; where a table says neither clients nor a rate, those under way on average count.
@@ -77,6 +42,9 @@ func (r Row) burst() bool {
 // rate is the requests per second that come, or inf.
 func (r Row) rate() string { return names.Rate(r.Cell("request_rate")) }
 
+// input is the tokens of a prompt.
+func (r Row) input() string { return nearestCount(names.Number(r.length("isl"))) }
+
 // length is that of a request, from a column of its own or that of both, such as 1024/512.
 func (r Row) length(column string) string {
 	text := r.Cell(column)
@@ -95,7 +63,7 @@ func (r Row) cacheFormat() string {
 	if m := cacheOf.FindStringSubmatch(r.Cell("weights")); m != nil && text == "" {
 		text = m[1]
 	}
-	return formatName(text)
+	return question.FormatName(text)
 }
 
 // gpus are those of all servers: as the table counts them, or in front of the chip's name.
@@ -111,6 +79,19 @@ func (r Row) system() names.Found {
 	found, _ := names.System(r.Cell("system"))
 	return found
 }
+
+// chip is the system by its own name, or as the row has it.
+func (r Row) chip() string { return cmp.Or(r.system().Name, withoutNote(r.Cell("system"))) }
+
+// watts is what a chip is limited to, from a column of its own or behind the chip's name.
+func (r Row) watts() string {
+	if w := r.system().Watts; w > 0 && r.Cell("power_limit") == "" {
+		return strconv.Itoa(w)
+	}
+	return r.Cell("power_limit")
+}
+
+func (r Row) engineName() string { name, _ := r.engine(); return name }
 
 // engine is the engine and the version that ran, as far as the row says it.
 func (r Row) engine() (name, version string) {
@@ -185,12 +166,12 @@ func (r Row) outputs() string {
 // precision is the weight format: the table's first one, or the one in brackets behind the model.
 func (r Row) precision() string {
 	if text := r.Cell("weights"); text != "" {
-		return formatName(text)
+		return question.FormatName(text)
 	}
 	// 16 bits is only the compute format of smaller checkpoints: Kimi-K2.5, which is int4, is
 	// called "Kimi-K2.5 (BF16)".
-	if m := note.FindStringSubmatch(r.Cell("model")); m != nil {
-		if f, ok := number.Find(formatName(m[2])); ok && f.Bytes < 2 {
+	if m := bracketed.FindStringSubmatch(r.Cell("model")); m != nil {
+		if f, ok := number.Find(question.FormatName(m[2])); ok && f.Bytes < 2 {
 			return f.Name
 		}
 	}
@@ -209,8 +190,9 @@ func (r Row) Weights() string {
 
 const fp8Blocks = "fp8_block"
 
-// sizes are the columns of a layout.
-var sizes = []string{"tp", "dp", "moe_tp", "ep"}
+func (r Row) ofPool(pool, name string) string { return r.Cell(pool + name) }
+
+func (r Row) workers(pool, name string) string { return withoutNote(r.Cell(pool + name)) }
 
 // size is one size of the layout of a server.
 func (r Row) size(pool, what string) string {
@@ -244,11 +226,11 @@ func (r Row) poolGPUs(pool string) string {
 	return r.Cell(pool + "gpus")
 }
 
-// note is what stands in brackets behind a name.
-var note = regexp.MustCompile(`^(.*?)\s*\(([^()]*)\)\s*$`)
+// bracketed is a name with something in brackets behind it.
+var bracketed = regexp.MustCompile(`^(.*?)\s*\(([^()]*)\)\s*$`)
 
 func withoutNote(text string) string {
-	if m := note.FindStringSubmatch(text); m != nil && m[1] != "" {
+	if m := bracketed.FindStringSubmatch(text); m != nil && m[1] != "" {
 		return m[1]
 	}
 	return text
@@ -328,152 +310,4 @@ func parseCount(column, text string) (int, error) {
 		return 0, fmt.Errorf("%s: %q is not a whole number", column, text)
 	}
 	return int(v), nil
-}
-
-// facts are the cells that the rules of protocols ask for.
-func (r Row) facts(l *Loaded, n workload.Lengths, clients int) map[string]string {
-	count := func(column string) int { v, _ := strconv.Atoi(r.Get(column)); return v }
-	name, _ := r.engine()
-	name, _, _ = strings.Cut(name, "@")
-	drafting, _ := r.Drafts()
-	out := map[string]string{
-		"model": l.Shape.Name, "system": l.Decode.Name, "weights": l.Precision.Name, "mode": r.Get("mode"), "engine": name, "date": r.Cell("date"),
-		"isl": strconv.Itoa(n.Input), "osl": strconv.Itoa(n.Output), "concurrency": strconv.Itoa(clients), "drafts": "no",
-		"version": r.Cell("version"), "benchmark": r.Cell("benchmark"),
-	}
-	if drafting {
-		out["drafts"] = "yes"
-	}
-	for _, pool := range []string{"", "prefill_", "decode_"} {
-		tp, dp := max(1, count(pool+"tp")), max(1, count(pool+"dp"))
-		out[pool+"workers"], out[pool+"ranks"], out[pool+"attention"] = r.Get(pool+"workers"), strconv.Itoa(tp*dp), "tp"
-		if dp > 1 {
-			out[pool+"attention"] = "dp"
-		}
-	}
-	if out["mode"] == string(Disaggregated) {
-		out["ranks"], out["attention"] = out["decode_ranks"], out["decode_attention"]
-	}
-	return out
-}
-
-// acceptance is the share of drafts accepted at each position. A given accept length yields equal
-// shares; otherwise the known shares apply, with the last one repeated.
-func (r Row) acceptance(known []float64, drafts int, stated string) ([]float64, error) {
-	if stated = cmp.Or(r.Cell("accept_length"), stated); stated != "" && drafts > 0 {
-		length, err := strconv.ParseFloat(stated, 64)
-		if err != nil || !(length >= 1 && length <= float64(drafts+1)) {
-			return nil, fmt.Errorf("accept length %s: a step with %d drafts has 1 to %d tokens", stated, drafts, drafts+1)
-		}
-		return estimate.EqualShares(length, drafts), nil
-	}
-	known = slices.Clone(known)
-	for len(known) > 0 && len(known) < drafts {
-		known = append(known, known[len(known)-1])
-	}
-	return known, nil
-}
-
-// refuse says why a row cannot be predicted at all.
-func (r Row) refuse() []error {
-	var out []error
-	if why := names.Forbids(r.Cell("flags"), ""); why != "" && r.Cell("prefix_hit")+r.Cell("prefix") == "" {
-		out = append(out, fmt.Errorf("%s", why))
-	}
-	if _, err := r.Drafts(); err != nil && r.Cell("drafts") == "" {
-		out = append(out, err)
-	}
-	return out
-}
-
-func finite(rate string) bool {
-	v, err := strconv.ParseFloat(rate, 64)
-	return err == nil && v > 0 && v < 1e9
-}
-
-// fixedShare is the share of the longest output that the mean of outputs has which do not vary.
-const fixedShare = 0.99
-
-// protocol is how a run was made, as far as its row says it, and its lengths; nil where it says
-// nothing.
-func (r Row) protocol(n workload.Lengths, clients int) (*protocol.Protocol, workload.Lengths) {
-	words := r.Cell("length_spread")
-	p := protocol.Stated
-	if spread := r.Cell("lengths"); spread != "" {
-		p.Spread, p.Requests = spread, r.requests(clients)
-		return &p, n
-	}
-	if words == "" {
-		return nil, n
-	}
-	if spread, means, ok := names.Lengths(words); ok {
-		p.Spread = spread
-		if mean, err := strconv.ParseFloat(r.Cell("measured_output_mean"), 64); err == nil && means == nil && spread == "uniform:0" && mean > fixedShare*float64(n.Output) {
-			p.Spread = "fixed" // whatever the words are
-		}
-		if means != nil {
-			n.Input, _ = strconv.Atoi(nearestCount(means[0]))
-			n.Output, _ = strconv.Atoi(nearestCount(means[1]))
-			if spread == "uniform:0" {
-				n.Input, n.Output = 2*n.Input, 2*n.Output
-			}
-		}
-		if named := protocol.Named(r.Cell("benchmark")); named != nil && (named.Spread == "" || named.Spread == p.Spread) {
-			spread := p.Spread
-			p = *named
-			p.Spread = spread
-		}
-	}
-	p.Requests = cmp.Or(r.requests(clients), p.Requests)
-	return &p, n
-}
-
-// perClient is how tables say that each client sends so many requests.
-var perClient = regexp.MustCompile(`^([0-9]+) ?[x×*]`)
-
-// prompts are all that are sent, or how many each client sends: 10 x conc.
-func (r Row) prompts() string {
-	text := r.Cell("num_prompts")
-	switch {
-	case names.Empty(text):
-		return ""
-	case perClient.MatchString(text):
-		return text
-	}
-	return names.Number(text)
-}
-
-// requests are those of each client, as far as the row says it; 0: it does not.
-func (r Row) requests(clients int) float64 {
-	prompts := r.prompts()
-	if m := perClient.FindStringSubmatch(prompts); m != nil {
-		n, _ := strconv.ParseFloat(m[1], 64)
-		return n
-	}
-	if total, err := strconv.ParseFloat(prompts, 64); err == nil && clients > 0 {
-		return max(total, float64(clients)) / float64(clients)
-	}
-	return 0
-}
-
-// Completed is a row with the model and lengths of its benchmark's dataset where it has none.
-func (r Row) Completed() Row {
-	r = r.laidOut()
-	p := protocol.Named(r.Cell("benchmark"))
-	if p == nil {
-		return r
-	}
-	data := p.Dataset(map[string]string{"printed": r.Cell("model")})
-	return Row{func(column string) string {
-		text := r.Cell(column)
-		switch {
-		case data[column] == "":
-			return text
-		case column == "model":
-			return data[column]
-		case column == "osl":
-			text = cmp.Or(text, r.outputs())
-		}
-		return cmp.Or(text, data[column])
-	}}
 }
