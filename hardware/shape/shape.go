@@ -2,10 +2,13 @@
 package shape
 
 import (
+	"bytes"
+	"compress/gzip"
 	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"sync"
 
@@ -72,22 +75,53 @@ func Identity(section string, s *kernel.Shape) (Kind, Size, bool) {
 // index is a table that is ready for lookups.
 type index map[string]map[Kind][]map[Size]bool
 
-//go:embed measured/*.json
+//go:embed measured/*.json.gz
 var files embed.FS
 
-// Data is the measured shapes as files.
-func Data() fs.FS { return files }
+// Folder is where the tables are, of which the program holds a fourteenth, packed.
+const Folder = "hardware/shape/measured"
+
+// Text is the table of a chip as it is written, nil where there is none.
+func Text(chip string) ([]byte, error) {
+	packed, err := files.ReadFile("measured/" + chip + ".json.gz")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	z, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
+}
+
+// Pack is a table as a file.
+func (t *Table) Pack() ([]byte, error) {
+	src, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := z.Write(append(src, '\n')); err != nil {
+		return nil, err
+	}
+	err = z.Close()
+	return b.Bytes(), err
+}
 
 var ready sync.Map // index by the name of a chip and the source of its kernels
 
 // Read is the shapes that were measured on a chip, if any.
 func Read(chip string) (*Table, error) {
-	src, err := files.ReadFile("measured/" + chip + ".json")
-	if errors.Is(err, fs.ErrNotExist) {
-		return &Table{}, nil
-	}
 	var t Table
-	if err == nil {
+	src, err := Text(chip)
+	if err == nil && src != nil {
 		err = json.Unmarshal(src, &t)
 	}
 	if err != nil {

@@ -1,6 +1,9 @@
 package shape_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -31,10 +34,19 @@ func TestBuiltIn(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, f := range files {
-		name := strings.TrimSuffix(f.Name(), ".json")
+		name := strings.TrimSuffix(f.Name(), ".json.gz")
 		table, err := shape.Read(name)
 		if err != nil {
 			t.Fatal(err)
+		}
+		text, _ := shape.Text(name)
+		packed, _ := table.Pack()
+		z, err := gzip.NewReader(bytes.NewReader(packed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := io.ReadAll(z); err != nil || len(text) == 0 || !bytes.Equal(again, text) {
+			t.Errorf("%s: packed again it is another table, %v", name, err)
 		}
 		k := set(t, name)
 		if table.Source != k.Source {

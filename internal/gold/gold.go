@@ -170,7 +170,9 @@ func (a *Answer) rest(l *question.Loaded) {
 		a.fact("hardware", hardware.Catalogue, s.Name)
 		if s.Kernels != nil {
 			a.fact("hardware", hardware.Kernels, s.Kernels.System)
-			a.file("hardware/shape", shape.Data(), "measured/"+s.Kernels.System+".json")
+			if src, err := shape.Text(s.Kernels.System); err == nil && src != nil {
+				a.hash(path.Join(shape.Folder, s.Kernels.System+".json"), src)
+			}
 		}
 	}
 	name, _, _ := strings.Cut(a.Ask["engine"], "@")
@@ -190,8 +192,12 @@ func (a *Answer) fact(folder string, set catalogue.Set, ref string) {
 
 func (a *Answer) file(folder string, files fs.FS, name string) {
 	if src, err := fs.ReadFile(files, name); err == nil {
-		a.facts[path.Join(folder, name)] = fmt.Sprintf("%x", sha256.Sum256(src))[:12]
+		a.hash(path.Join(folder, name), src)
 	}
+}
+
+func (a *Answer) hash(name string, src []byte) {
+	a.facts[name] = fmt.Sprintf("%x", sha256.Sum256(src))[:12]
 }
 
 func (a *Answer) all(folder string, files fs.FS) {

@@ -2,7 +2,6 @@ package kernels
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,11 +37,11 @@ func Shapes(folder string, log func(title string)) ([]Output, error) {
 				t.Families[name] = families(seen[name])
 			}
 		}
-		src, err := json.Marshal(t)
+		src, err := t.Pack()
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Output{"hardware/shape/measured/" + b.name + ".json", append(src, '\n')})
+		out = append(out, Output{shape.Folder + "/" + b.name + ".json.gz", src})
 	}
 	return out, nil
 }

@@ -1,6 +1,6 @@
 // Command soak leaves the program alone for a while: command lines, valid and broken, side by side,
-// with little memory and few files, a third of them killed; and servers under clients of which half
-// are rude. What is left behind must be what an undisturbed run writes, and servers must not grow:
+// with little memory and few files, a third of them killed; scans into folders that fill up; and
+// servers under clients of which half are rude. What is left behind must be what an undisturbed run writes, and servers must not grow:
 //
 //	soak -for 1h -seed 7
 package main
@@ -46,11 +46,12 @@ func soak(ctx context.Context, long time.Duration, seed uint64, workers int) err
 	}
 	c := &commands{program: program, dir: dir, fresh: map[string][]byte{}, count: map[string]int{}}
 	until := time.Now().Add(long)
-	errs := make(chan error, workers+2)
+	errs := make(chan error, workers+len(servers)+1)
 	var wait sync.WaitGroup
 	for i := range workers {
 		wait.Go(func() { errs <- c.run(ctx, rand.New(rand.NewPCG(seed, uint64(i))), until) })
 	}
+	wait.Go(func() { errs <- c.fill(ctx, rand.New(rand.NewPCG(seed, 2000)), until) })
 	for i, s := range servers {
 		wait.Go(func() { errs <- s.soak(ctx, program, rand.New(rand.NewPCG(seed, 1000+uint64(i))), until) })
 	}
@@ -171,25 +172,32 @@ func (c *commands) undisturbed(ctx context.Context, key string, args []string) (
 	return b, nil
 }
 
-// listening waits for the address that a server prints.
-func listening(cmd *exec.Cmd) (string, error) {
+// listening waits for the address that a server prints. The channel gets how many goroutines it
+// had when it was told to quit.
+func listening(cmd *exec.Cmd) (at string, goroutines <-chan int, err error) {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	cmd.Stderr = cmd.Stdout
 	if err := cmd.Start(); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if i := strings.Index(lines.Text(), "http://"); i >= 0 {
+			at, n := strings.Fields(lines.Text()[i:])[0], make(chan int, 1)
 			go func() {
+				count := 0
 				for lines.Scan() { // lest the server waits for a reader
+					if strings.HasPrefix(lines.Text(), "goroutine ") {
+						count++
+					}
 				}
+				n <- count
 			}()
-			return strings.Fields(lines.Text()[i:])[0], nil
+			return at, n, nil
 		}
 	}
-	return "", errors.New("a server says no address")
+	return "", nil, errors.New("a server says no address")
 }

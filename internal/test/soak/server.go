@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -42,15 +43,22 @@ const (
 	moreFiles  = 8
 )
 
+// mostGoroutines may be left when all clients have gone, two of each connection that is kept for the
+// next request among them; a server has been asked thousands of times by then.
+const mostGoroutines = 20 + 2*clients
+
 func (s *server) soak(ctx context.Context, program string, random *rand.Rand, until time.Time) error {
 	cmd := exec.CommandContext(ctx, program, s.args...)
 	cmd.WaitDelay = time.Second
-	at, err := listening(cmd)
+	cmd.Env = append(os.Environ(), "GOTRACEBACK=all")
+	at, goroutines, err := listening(cmd)
 	if err != nil {
 		return err
 	}
-	defer cmd.Wait()
-	defer cmd.Process.Kill()
+	defer func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}()
 	base, err := url.Parse(at)
 	if err != nil {
 		return err
@@ -71,7 +79,14 @@ func (s *server) soak(ctx context.Context, program string, random *rand.Rand, un
 	if after, err = sizeOf(cmd.Process.Pid); err != nil {
 		return fmt.Errorf("%s has ended after %d requests: %w", s.args[0], asked, err)
 	}
-	fmt.Printf("%s: %d requests, half of them rude; middle and end: %v, %v\n", s.args[0], asked, before, after)
+	if err := cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		return err
+	}
+	left := <-goroutines
+	fmt.Printf("%s: %d requests, half of them rude; middle and end: %v, %v; %d goroutines\n", s.args[0], asked, before, after, left)
+	if left == 0 || left > mostGoroutines {
+		return fmt.Errorf("%s has %d goroutines when its clients have gone", s.args[0], left)
+	}
 	if float64(after.memory) > moreMemory*float64(before.memory) || after.files > before.files+moreFiles {
 		return fmt.Errorf("%s grows: %v, then %v", s.args[0], before, after)
 	}
