@@ -6,6 +6,7 @@ import (
 	"embed"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -89,27 +90,46 @@ func (s Set) folder() string { return cmp.Or(s.Folder, "catalogue") }
 // mostNear is how many suggestions are made.
 const mostNear = 5
 
-// Near are suggestions for a missing name: one that is nearly the same, or some that contain it.
+// Near are suggestions for a missing name: those that have it or else all its parts, the nearest
+// first, then those that begin alike; or the nearest alone.
 func (s Set) Near(ref string) []string {
-	if one, ok := document.Nearest(base(ref), s.listed().names); ok {
-		return []string{one}
+	name := strings.ToLower(base(ref))
+	near := s.having([]string{name})
+	for _, parts := range [][]string{strings.FieldsFunc(name, isSeparator), strings.Fields(beforeDigits.ReplaceAllString(name, "$1 $2"))} {
+		if len(near) == 0 {
+			near = s.having(parts)
+		}
 	}
-	part := Fold(base(ref))
-	if len(part) < 2 {
+	if one, ok := document.Nearest(base(ref), s.listed().names); ok && (len(near) == 0 || slices.Contains(near, one)) {
+		near = append([]string{one}, slices.DeleteFunc(near, func(n string) bool { return n == one })...)
+	}
+	return near[:min(len(near), mostNear)]
+}
+
+func isSeparator(r rune) bool { return strings.ContainsRune("-_.: ", r) }
+
+var beforeDigits = regexp.MustCompile(`(\pL)(\d)`)
+
+// having are the names that have all of some parts.
+func (s Set) having(parts []string) []string {
+	for i, p := range parts {
+		parts[i] = Fold(p)
+	}
+	if len(strings.Join(parts, "")) < 2 {
 		return nil
 	}
 	var begin, within []string
 	all := s.listed()
 	for i, n := range all.names {
-		switch at := strings.Index(all.folded[i], part); {
-		case at == 0:
+		switch folded := all.folded[i]; {
+		case slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(folded, p) }):
+		case strings.HasPrefix(folded, parts[0]):
 			begin = append(begin, n)
-		case at > 0:
+		default:
 			within = append(within, n)
 		}
 	}
-	near := append(begin, within...)
-	return near[:min(len(near), mostNear)]
+	return append(begin, within...)
 }
 
 // base is the last element of a path without ".json". Files written on Windows carry backslashes.
@@ -121,7 +141,6 @@ func base(ref string) string {
 func Fold(name string) string {
 	var b strings.Builder
 	runes := []rune(strings.ToLower(name))
-	isSeparator := func(r rune) bool { return strings.ContainsRune("-_.: ", r) }
 	for i, r := range runes {
 		if !isSeparator(r) {
 			b.WriteRune(r)

@@ -85,7 +85,7 @@ func TestNearMisses(t *testing.T) {
 	}
 	for ref, want := range map[string]string{
 		"kimi": `did you mean`, "KIMI": `"Kimi-K2`, "gpt-oss": `did you mean one of "gpt-oss-120b", "gpt-oss-20b"?`, "oss-20": `did you mean "gpt-oss-20b"?`,
-		"empty": "the folder empty has no config.json", "lama_3_8b": `did you mean "llama_3_8b"?`, "zzz": `"throughline models" lists the built-in ones`,
+		"empty": "the folder empty has no config.json", "lama_3_8b": `did you mean "llama_3_8b"?`, "qwen32b": `did you mean one of "Qwen2.5-32B", "Qwen3-32B"`, "llama-70b": `"Llama-3.1-70B"`, "zzz": `"throughline models" lists the built-in ones`,
 	} {
 		for _, args := range [][]string{
 			{"plan", "--system", "H200", "--gpus", "1", "--model", ref}, {"estimate", "--system", "H200", "--model", ref}, {"explain", "--system", "H200", "--model", ref},
