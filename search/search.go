@@ -9,7 +9,6 @@ package search
 
 import (
 	"context"
-	"sync/atomic"
 
 	"throughline/estimate"
 	"throughline/internal/parallel"
@@ -125,21 +124,6 @@ func share[S any](ctx context.Context, n, workers int, start func() (S, error), 
 			return nil, err
 		}
 	}
-	var next atomic.Int64
-	var wait parallel.Group
-	for _, s := range states {
-		wait.Go(func() {
-			for ctx.Err() == nil {
-				to := int(next.Add(chunk))
-				if to-chunk >= n {
-					return
-				}
-				for i := to - chunk; i < min(to, n); i++ {
-					do(s, i)
-				}
-			}
-		})
-	}
-	wait.Wait()
+	parallel.Share(ctx, n, chunk, states, do)
 	return states, ctx.Err()
 }

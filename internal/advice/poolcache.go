@@ -3,7 +3,6 @@ package advice
 import (
 	"math"
 	"slices"
-	"sync/atomic"
 
 	"throughline/deploy"
 	"throughline/engine"
@@ -260,22 +259,11 @@ func (s *poolCache) copies(o *option, n int) *option {
 
 // each hands the numbers 0..n-1 to the workers.
 func (s *poolCache) each(n int, do func(w *worker, i int)) error {
-	var next atomic.Int64
-	var wait parallel.Group
 	s.progress(n, 0)
-	for _, w := range s.workers {
-		wait.Go(func() {
-			for s.ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				do(w, i)
-				s.progress(0, 1)
-			}
-		})
-	}
-	wait.Wait()
+	parallel.Share(s.ctx, n, 1, s.workers, func(w *worker, i int) {
+		do(w, i)
+		s.progress(0, 1)
+	})
 	return s.ctx.Err()
 }
 

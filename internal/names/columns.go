@@ -121,7 +121,7 @@ func (c *Cells) Names() []string {
 }
 
 // Of is how the cells of a row are read: by a name of the header, else by what headers mean, else
-// from cells like "model=Llama; measured=2025-10-20".
+// a date from cells like "model=Llama; measured=2025-10-20".
 func (c *Cells) Of(row []string) func(column string) string {
 	return func(column string) string {
 		for _, list := range [][]int{c.own[column], c.meant[column]} {
@@ -131,13 +131,23 @@ func (c *Cells) Of(row []string) func(column string) string {
 				}
 			}
 		}
-		for _, i := range c.packed {
-			for part := range strings.SplitSeq(row[i], ";") {
-				if name, text, ok := strings.Cut(part, "="); ok && Column(name) == column && column == "date" {
-					return strings.TrimSpace(text)
-				}
-			}
+		if column == date {
+			return c.dateIn(row)
 		}
 		return ""
 	}
+}
+
+// date is the one column that is read from cells of several.
+const date = "date"
+
+func (c *Cells) dateIn(row []string) string {
+	for _, i := range c.packed {
+		for part := range strings.SplitSeq(row[i], ";") {
+			if name, text, ok := strings.Cut(part, "="); ok && Column(name) == date {
+				return strings.TrimSpace(text)
+			}
+		}
+	}
+	return ""
 }

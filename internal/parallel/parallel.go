@@ -3,9 +3,11 @@
 package parallel
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 )
 
 // Panic is a mistake of the program in a part of the work.
@@ -57,4 +59,24 @@ func Caught(part func() error) func() error {
 		}()
 		return part()
 	}
+}
+
+// Share hands the numbers 0..n-1 to workers, so many at a time, until the context ends.
+func Share[W any](ctx context.Context, n, together int, workers []W, do func(w W, i int)) {
+	var next atomic.Int64
+	var wait Group
+	for _, w := range workers {
+		wait.Go(func() {
+			for ctx.Err() == nil {
+				to := int(next.Add(int64(together)))
+				if to-together >= n {
+					return
+				}
+				for i := to - together; i < min(to, n); i++ {
+					do(w, i)
+				}
+			}
+		})
+	}
+	wait.Wait()
 }

@@ -17,6 +17,7 @@ import (
 	"throughline/hardware"
 	"throughline/internal/document"
 	"throughline/internal/names"
+	"throughline/internal/parallel"
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/rows"
@@ -50,6 +51,9 @@ type Trial struct {
 	Only func(r rows.Row) bool
 }
 
+// neighbours are rows that one worker answers, since they mostly have their files in common.
+const neighbours = 8
+
 // Serving predicts mean TTFT and TPOT for every row of a table of serving runs, and the other
 // figures that a row has, by a simulation of its requests. The system and length distribution of q
 // override those of the rows.
@@ -62,28 +66,40 @@ func (t Trial) Serving(ctx context.Context, name string, src io.Reader, q questi
 	if err := checkServing(&q); err != nil {
 		return nil, err
 	}
-	p := newServingPredictor(ctx, q, t)
+	var figures []servingFigure
 	var columns []string
-	check := func(header []string) error {
-		p.figures, columns = presentFigures(header)
-		return p.checkHeader(header)
-	}
-	r, err := predictRows(ctx, name, src, check, func(_ []string, cell func(string) string) Row {
-		if t.Only != nil && !t.Only(rows.Row{Cell: cell}) {
-			return Row{Figures: make([]Figure, len(p.figures))}
-		}
-		return p.row(cell)
+	r, list, err := readRows(ctx, name, src, func(header []string) error {
+		figures, columns = presentFigures(header)
+		return newServingPredictor(ctx, q, t).checkHeader(header)
 	})
 	if err != nil {
 		return nil, err
 	}
+	r.Rows = make([]Row, len(list))
+	var chosen []int
+	for i := range list {
+		if t.Only == nil || t.Only(rows.Row{Cell: list[i].get}) {
+			chosen = append(chosen, i)
+		} else {
+			r.Rows[i] = list[i].predicted(name, Row{Figures: make([]Figure, len(figures))})
+		}
+	}
+	workers := make([]*servingPredictor, q.Workers())
+	for i := range workers {
+		workers[i] = newServingPredictor(ctx, q, t)
+		workers[i].figures = figures
+	}
+	parallel.Share(ctx, len(chosen), neighbours, workers, func(p *servingPredictor, n int) {
+		i := chosen[n]
+		r.Rows[i] = list[i].predicted(name, p.row(list[i].get))
+	})
 	if err := ctx.Err(); err != nil {
 		return nil, err // rows whose simulation was cut short have it as their reason
 	}
 	r.Figures = nil
-	for i := range p.figures {
-		r.Figures = append(r.Figures, p.figures[i].name)
-		r.brief = append(r.brief, p.figures[i].brief)
+	for i := range figures {
+		r.Figures = append(r.Figures, figures[i].name)
+		r.brief = append(r.brief, figures[i].brief)
 	}
 	r.Header = slices.Concat(r.Header, columns, []string{"predicted_tokens_per_s", "predicted_memory_gib", "ttft_error_band_percent", "tpot_error_band_percent", "ttft_kind", "prediction_note", "reason"})
 	r.kinds = true

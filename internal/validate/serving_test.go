@@ -3,6 +3,7 @@ package validate
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -161,5 +162,29 @@ Llama-3.1-70B,H100_SXM,sglang,fp8,agg,2000,100,8,1,1,900,40
 	}
 	if why := r.Reason(&r.Rows[1]); why != "" || r.Rows[1].Figures[0].Predicted <= 0 {
 		t.Errorf("measured: reason %q, TTFT of %v ms", why, r.Rows[1].Figures[0].Predicted)
+	}
+}
+
+// TestWorkers: however many rows are answered at a time, the report is the same, in their order.
+func TestWorkers(t *testing.T) {
+	table := "model,system,engine,tp,concurrency,isl,osl,ttft_ms,tpot_ms\n"
+	for clients := 1; clients <= 24; clients++ {
+		table += fmt.Sprintf("Llama-3.1-8B,H200,%s,%d,%d,1000,20,1,1\n", []string{"vllm", "sglang", "no such engine"}[clients%3], 1+clients%2, clients)
+	}
+	report := func(jobs int) string {
+		q := question.DefaultOf(question.Serving)
+		q.Jobs = jobs
+		r, err := Serving(t.Context(), "runs.csv", strings.NewReader(table), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := r.WriteCSV(&out); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	if one, more := report(1), report(3); one != more {
+		t.Errorf("one worker writes\n%s\nthree write\n%s", one, more)
 	}
 }

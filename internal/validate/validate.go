@@ -333,42 +333,66 @@ func missingColumns(missing, columns []string) error {
 	return fmt.Errorf("no %s %s; the columns of this kind of table are %s", what, document.QuoteList(missing), strings.Join(columns, ", "))
 }
 
+// tableRow is a row of a table, read by the names of its columns.
+type tableRow struct {
+	cells []string
+	get   func(column string) string
+	line  int
+}
+
+// predicted is the row with its cells and, where it is misread, its line.
+func (t *tableRow) predicted(name string, out Row) Row {
+	out.Cells = t.cells
+	placeMisread(out.Figures, name, t.line)
+	return out
+}
+
 // predictRows reads a CSV table once check accepts its header, passing rows as cells and by column.
 func predictRows(ctx context.Context, name string, src io.Reader, check func(header []string) error, row func(cells []string, get func(column string) string) Row) (*Report, error) {
+	r, rows, err := readRows(ctx, name, src, check)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		r.Rows = append(r.Rows, rows[i].predicted(name, row(rows[i].cells, rows[i].get)))
+	}
+	return r, nil
+}
+
+// readRows reads a CSV table once check accepts its header.
+func readRows(ctx context.Context, name string, src io.Reader, check func(header []string) error) (r *Report, rows []tableRow, err error) {
 	c := csvfile.NewReader(src, csvfile.Kept)
 	header, err := c.Header()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	columns := names.Header(header)
 	if err := check(columns.Names()); err != nil {
 		if len(header) == 1 && strings.ContainsAny(header[0], ";\t") {
 			err = fmt.Errorf("%w; columns are separated by commas", err)
 		}
-		return nil, fmt.Errorf("%s:1: %w", name, err)
+		return nil, nil, fmt.Errorf("%s:1: %w", name, err)
 	}
-	r := &Report{Header: header, Figures: []string{""}}
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		cells, err := c.Read()
-		if err == io.EOF && len(r.Rows) == 0 {
-			return nil, fmt.Errorf("%s: the table has no rows", name)
-		} else if err == io.EOF {
-			return r, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if len(cells) != len(header) {
-			return nil, fmt.Errorf("%s:%d: %d cells, the header has %d", name, c.Line(), len(cells), len(header))
+		switch {
+		case err == io.EOF && len(rows) == 0:
+			return nil, nil, fmt.Errorf("%s: the table has no rows", name)
+		case err == io.EOF:
+			return &Report{Header: header, Figures: []string{""}}, rows, nil
+		case err != nil:
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		case len(cells) != len(header):
+			return nil, nil, fmt.Errorf("%s:%d: %d cells, the header has %d", name, c.Line(), len(cells), len(header))
 		}
 		cells = slices.Clone(cells)
-		out := row(cells, columns.Of(cells))
-		out.Cells = cells
-		placeMisread(out.Figures, name, c.Line())
-		r.Rows = append(r.Rows, out)
+		rows = append(rows, tableRow{cells, columns.Of(cells), c.Line()})
 	}
 }
 
