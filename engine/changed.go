@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"fmt"
 	"path"
+	"strconv"
 
 	"throughline/internal/document"
 )
@@ -16,7 +18,11 @@ func (e *Engine) Changed(number string, change func(was float64) float64) (*Engi
 			return nil, err
 		}
 	}
-	src, err := document.ChangeNumber(e.Name, src, number, change)
+	now := 0.0
+	src, err := document.ChangeNumber(e.Name, src, number, func(was float64) float64 { now = change(was); return now })
+	if err == nil && now < 0 {
+		err = fmt.Errorf("%s: %s must be at least 0, not %s", e.Name, number, strconv.FormatFloat(now, 'g', -1, 64))
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -303,8 +303,12 @@ no connection to each other: they share the folder or the bucket of the results.
 				return errors.New("sweep job needs slurm or k8s, the file of a scan and -o: throughline sweep job slurm scan.json -o /shared/results")
 			}
 			request, src, err := readScan(args[1])
+			var asked *scan.Scan
 			if err == nil {
-				_, err = scan.New(files.Machine, request)
+				asked, err = scan.New(files.Machine, request)
+			}
+			if err == nil && args[0] == "slurm" { // whose workers have the files of this machine
+				err = sweep.Check(asked)
 			}
 			if err != nil {
 				return err

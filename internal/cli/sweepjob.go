@@ -51,7 +51,7 @@ func (j *sweepJob) kubernetes() (string, error) {
 		if !path.IsAbs(j.Results) {
 			return "", fmt.Errorf("-o %s: name the folder as containers see it, like /shared/results, or s3://bucket/prefix", j.Results)
 		}
-		volume = fmt.Sprintf("\n      - name: results\n        persistentVolumeClaim: {claimName: %s}", cmp.Or(j.Claim, "throughline"))
+		volume = fmt.Sprintf("\n      - name: results\n        persistentVolumeClaim: {claimName: %q}", cmp.Or(j.Claim, "throughline"))
 		mount = fmt.Sprintf("\n        - {name: results, mountPath: %q}", j.Results)
 	}
 	const indent = "    "
@@ -60,7 +60,7 @@ func (j *sweepJob) kubernetes() (string, error) {
 kind: ConfigMap
 metadata: {name: throughline-sweep}
 data:
-  scan.json: |
+  scan.json: |2
 %s
 ---
 apiVersion: batch/v1
@@ -77,7 +77,7 @@ spec:
       restartPolicy: Never
       containers:
       - name: throughline
-        image: %s
+        image: %q
         args: ["sweep", "run", "/scan/scan.json", "-o", %q, "--shard", "auto/%d", "--jobs", "1"]
         envFrom:
         - secretRef: {name: throughline-s3, optional: true}

@@ -11,9 +11,9 @@ import (
 )
 
 // TestSweepJobs: an array of Slurm names every worker, and both documents for Kubernetes are YAML that
-// holds the scan as it was.
+// holds the scan as it was, also one that begins with blanks.
 func TestSweepJobs(t *testing.T) {
-	j := sweepJob{File: "/scans/it's.json", Source: []byte("{\n  \"command\": \"estimate\"\n}\n"), Results: "/shared/results", Workers: 40, Image: "registry/throughline"}
+	j := sweepJob{File: "/scans/it's.json", Source: []byte("  {\n \"command\": \"estimate\"\n}\n"), Results: "/shared/results", Workers: 40, Image: "registry/throughline"}
 	text, err := schedulers["slurm"](&j)
 	if want := `run '/scans/it'\''s.json' -o /shared/results --shard auto/40`; err != nil || !strings.Contains(text, want) || !strings.Contains(text, "--array=0-39\n") {
 		t.Errorf("%v, no %s in\n%s", err, want, text)
@@ -37,7 +37,7 @@ func TestSweepJobs(t *testing.T) {
 	if got := kinds["Job"]["spec"].(map[string]any)["completions"]; got != 40 {
 		t.Errorf("%v completions", got)
 	}
-	if !strings.Contains(text, "claimName: throughline}") {
+	if !strings.Contains(text, `claimName: "throughline"}`) {
 		t.Errorf("no volume for the results in\n%s", text)
 	}
 	j.Results = "results"

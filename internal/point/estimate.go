@@ -180,8 +180,8 @@ func (e *Estimator) serve(o *opened, p *question.Question) (*Answer, error) {
 		return nil, question.Once(document.Join(append(errs, o.err)...))
 	}
 	choice, err := o.loaded.Engines(p.Engine)
-	if err != nil { // which is among the problems
-		return nil, question.Once(document.Join(errs...))
+	if err != nil { // of its name, which is among the problems, or of its numbers
+		return nil, question.Once(cmp.Or(document.Join(errs...), err))
 	}
 	lengths, err := e.spread(p)
 	if err == nil {

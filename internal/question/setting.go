@@ -239,7 +239,7 @@ func (s *Setting) Get(q *Question) string {
 func (s *Setting) Set(q *Question, text string) error {
 	v := s.value(q)
 	if s.Kind() == Count || s.Kind() == Number {
-		text = s.counted(text)
+		text = Counted(text, s.Unit)
 	}
 	switch v.Kind() {
 	case reflect.Bool:

@@ -157,13 +157,13 @@ func (s *Setting) expanded(text string) string {
 	return strings.Join(out, ",")
 }
 
-// counted writes a number with its suffix out: k is 1024 tokens, and 1000 of anything else.
-func (s *Setting) counted(text string) string {
+// Counted writes a number with its suffix out: k is 1024 tokens, and 1000 of anything else.
+func Counted(text, unit string) string {
 	digits, factor := text, 1.0
 	for suffix, power := range map[string]int{"k": 1, "K": 1, "M": 2} {
 		if rest, ok := strings.CutSuffix(text, suffix); ok {
 			digits, factor = rest, 1e3
-			if s.Unit == tokens {
+			if unit == tokens {
 				factor = 1 << 10
 			}
 			if power == 2 {

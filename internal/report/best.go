@@ -197,7 +197,7 @@ func (r *Scan) nearest() string {
 		if k < 0 || !strings.ContainsAny(c.Than, "<>") || slices.ContainsFunc(r.Of.Axes, func(a scan.Axis) bool { return a.Name == c.Name }) {
 			continue
 		}
-		met, err := c.Met(r.figures[k].Unit)
+		met, err := c.Met(r.figures[k].Kind, r.figures[k].Unit)
 		var nearest *scanRow
 		for i := range r.rows {
 			row := &r.rows[i]

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"throughline/internal/question"
+	"throughline/internal/table"
 	"throughline/workload"
 )
 
@@ -15,24 +17,22 @@ type Condition struct {
 	Value string
 }
 
-// comparisons, longest first.
-var comparisons = []string{"<=", ">=", "==", "!=", "<", ">", "="}
+// comparisons, longest first, as people write them.
+var comparisons = []struct{ written, than string }{{"<=", "<="}, {"=<", "<="}, {">=", ">="}, {"=>", ">="}, {"==", "="}, {"!=", "!="}, {"<", "<"}, {">", ">"}, {"=", "="}}
 
 // ParseCondition reads a condition like tpot <= 20ms.
 func ParseCondition(text string) (Condition, error) {
 	for at := range text {
-		for _, than := range comparisons {
-			if !strings.HasPrefix(text[at:], than) {
+		for _, by := range comparisons {
+			if !strings.HasPrefix(text[at:], by.written) {
 				continue
 			}
-			c := Condition{strings.TrimSpace(text[:at]), strings.TrimSuffix(than, "="), strings.TrimSpace(text[at+len(than):])}
-			if than == "<=" || than == ">=" || than == "!=" {
-				c.Than = than
-			} else if than == "==" || than == "=" {
-				c.Than = "="
-			}
+			c := Condition{strings.TrimSpace(text[:at]), by.than, strings.TrimSpace(text[at+len(by.written):])}
 			if c.Name == "" || c.Value == "" {
 				break
+			}
+			if c.Name[0] >= '0' && c.Name[0] <= '9' {
+				return Condition{}, fmt.Errorf("%q: what is compared comes first, as in tpot <= 20ms", text)
 			}
 			return c, nil
 		}
@@ -47,34 +47,39 @@ func (c *Condition) number(unit string) (float64, error) {
 	if unit == "ms" || unit == "s" {
 		return workload.ParseTime(c.Value, unit)
 	}
-	text := strings.TrimSpace(strings.TrimSuffix(c.Value, unit))
-	if share, ok := strings.CutSuffix(text, "%"); ok {
-		text = share
-	}
-	return strconv.ParseFloat(text, 64)
+	text := strings.TrimLeft(strings.TrimSuffix(strings.TrimSuffix(c.Value, "%"), unit), "$x")
+	return strconv.ParseFloat(question.Counted(strings.TrimSpace(text), unit), 64)
 }
 
-// Met returns a test of values in a unit; an absent value meets nothing.
-func (c *Condition) Met(unit string) (func(value any) bool, error) {
+var flags = map[string]bool{"true": true, "yes": true, "false": false, "no": false}
+
+// Met returns a test of values of a kind and a unit; an absent value meets nothing.
+func (c *Condition) Met(kind table.Kind, unit string) (func(value any) bool, error) {
+	text, same := strings.ToLower(c.Value), c.Than == "="
+	if kind == table.Text || kind == table.Flag {
+		want, ok := flags[text]
+		switch {
+		case !same && c.Than != "!=":
+			return nil, fmt.Errorf("%s: %s is no number; it is compared by = or !=", c, c.Name)
+		case kind == table.Flag && !ok:
+			return nil, fmt.Errorf("%s: %s is true or false, not %q", c, c.Name, c.Value)
+		case kind == table.Flag:
+			return func(value any) bool { v, ok := value.(bool); return ok && (v == want) == same }, nil
+		}
+		return func(value any) bool { return value != nil && (strings.ToLower(fmt.Sprint(value)) == text) == same }, nil
+	}
 	limit, err := c.number(unit)
-	text := strings.ToLower(c.Value)
-	if err != nil && c.Than != "=" && c.Than != "!=" {
+	if err != nil {
 		return nil, fmt.Errorf("%s: %q is not a number%s", c, c.Value, inUnit(unit))
 	}
-	isText := err != nil
 	return func(value any) bool {
 		switch v := value.(type) {
-		case nil:
-			return false
 		case float64:
-			return !isText && compare(v, c.Than, limit)
+			return compare(v, c.Than, limit)
 		case int:
-			return !isText && compare(float64(v), c.Than, limit)
-		case bool:
-			return (strconv.FormatBool(v) == text) == (c.Than == "=")
-		default:
-			return (strings.ToLower(fmt.Sprint(v)) == text) == (c.Than == "=")
+			return compare(float64(v), c.Than, limit)
 		}
+		return false
 	}, nil
 }
 

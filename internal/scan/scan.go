@@ -199,7 +199,10 @@ func New(in *files.Door, r *Request) (*Scan, error) {
 		note(question.OfSetting("vary", err))
 		s.Axes = append(s.Axes, a)
 	}
-	for _, text := range r.Where {
+	for text := range strings.SplitSeq(strings.Join(r.Where, " and "), " and ") {
+		if text == "" {
+			continue
+		}
 		c, err := ParseCondition(text)
 		note(question.OfSetting("where", err))
 		s.Where = append(s.Where, c)
@@ -530,6 +533,9 @@ func (s *Scan) readable(values []Value) error {
 	if a.From != "" || s.Of == question.Comm {
 		return a.Wrong
 	}
-	_, err := a.Read()
+	l, err := a.Read()
+	if a.Wrong == nil && err == nil {
+		_, err = l.Engines(a.Engine) // their numbers may vary as well
+	}
 	return document.Join(a.Wrong, err)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"throughline/internal/files"
+	"throughline/internal/table"
 )
 
 func newScan(t *testing.T, r *Request) *Scan {
@@ -104,26 +105,36 @@ func TestPointsArePure(t *testing.T) {
 
 func TestConditions(t *testing.T) {
 	for _, c := range []struct {
-		text, unit string
-		value      any
-		met        bool
+		text  string
+		kind  table.Kind
+		unit  string
+		value any
+		met   bool
 	}{
-		{"tpot <= 20ms", "ms", 20.0, true}, {"tpot<20ms", "ms", 20.0, false}, {"ttft > 1s", "ms", 1500.0, true},
-		{"gpus >= 8", "", 8, true}, {"fits = true", "", true, true}, {"fits != true", "", true, false}, {"bound = memory", "", "memory", true},
-		{"tpot <= 20ms", "ms", nil, false}, {"gpus == 8", "", 7.0, false},
+		{"tpot <= 20ms", table.Number, "ms", 20.0, true}, {"tpot<20ms", table.Number, "ms", 20.0, false}, {"ttft > 1s", table.Number, "ms", 1500.0, true},
+		{"gpus >= 8", table.Number, "", 8, true}, {"fits = true", table.Flag, "", true, true}, {"fits = yes", table.Flag, "", true, true},
+		{"fits != true", table.Flag, "", true, false}, {"bound = memory", table.Text, "", "memory", true}, {"bound != memory", table.Text, "", "memory", false},
+		{"tpot <= 20ms", table.Number, "ms", nil, false}, {"bound != memory", table.Text, "", nil, false}, {"gpus == 8", table.Number, "", 7.0, false},
+		{"isl < 2k", table.Number, "tokens", 2047.0, true}, {"tokens_per_s => 2k", table.Number, "tokens/s", 2000.0, true}, {"price =< $2", table.Number, "$", 2.0, true},
+		{"sys.mem1.GBps < x2", table.Number, "", 1.9, true}, {"idle <= 5%", table.Number, "%", 5.1, false},
 	} {
 		condition, err := ParseCondition(c.text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		met, err := condition.Met(c.unit)
+		met, err := condition.Met(c.kind, c.unit)
 		if err != nil || met(c.value) != c.met {
 			t.Errorf("%s of %v: %v, %v", c.text, c.value, !c.met, err)
 		}
 	}
-	if c, _ := ParseCondition("tpot < fast"); c.Name != "tpot" {
-		t.Error(c)
-	} else if _, err := c.Met("ms"); err == nil {
-		t.Error("fast is no number")
+	for text, kind := range map[string]table.Kind{"tpot < fast": table.Number, "tpot = < 20ms": table.Number, "fits = ture": table.Flag, "fits < true": table.Flag, "bound < 3": table.Text} {
+		if c, err := ParseCondition(text); err != nil {
+			t.Error(err)
+		} else if _, err := c.Met(kind, "ms"); err == nil {
+			t.Errorf("%s is taken", text)
+		}
+	}
+	if _, err := ParseCondition("5ms < tpot < 20ms"); err == nil {
+		t.Error("a condition that begins with a number is taken")
 	}
 }

@@ -42,6 +42,8 @@ func Open(ctx context.Context, place string, create bool) (Store, error) {
 		if err := os.MkdirAll(place, 0o777); err != nil {
 			return nil, err
 		}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no folder %s: %w", place, fs.ErrNotExist)
 	case err != nil:
 		return nil, err
 	case !info.IsDir():

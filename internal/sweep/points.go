@@ -16,6 +16,7 @@ import (
 	"throughline/internal/point"
 	"throughline/internal/question"
 	"throughline/internal/scan"
+	"throughline/internal/table"
 )
 
 // Point is a question of a scan and its answer.
@@ -62,18 +63,21 @@ func NewScanner(s *scan.Scan, workers int) (*Scanner, error) {
 	for i := range s.Where {
 		c := &s.Where[i]
 		t := test{axis: slices.IndexFunc(s.Axes, func(a scan.Axis) bool { return a.Name == c.Name }), figure: Find(s.Of, c.Name)}
-		unit := ""
+		kind, unit := table.Number, ""
 		switch {
 		case t.axis >= 0:
 			unit, t.figure = s.Axes[t.axis].Unit(), -1
+			if !s.Axes[t.axis].IsNumeric() {
+				kind = table.Text
+			}
 		case t.figure >= 0:
-			unit = figures[t.figure].Unit
+			kind, unit = figures[t.figure].Kind, figures[t.figure].Unit
 		default:
 			errs = append(errs, question.OfSetting("where", errors.New(document.NotOneOf(c.Name, names(s)))))
 			continue
 		}
 		var err error
-		t.met, err = c.Met(unit)
+		t.met, err = c.Met(kind, unit)
 		errs = append(errs, question.OfSetting("where", err))
 		out.conditions = append(out.conditions, t)
 	}

@@ -118,8 +118,17 @@ func counted(clients, output int) int {
 // longer is how many times the usual length a run may take if it does not come to rest.
 const longer = 8
 
-// Settle counts the requests of a steady state behind those that it begins with.
+// uneven is the share by which answers of equal length differ in a steady state.
+const uneven = 0.01
+
+// Settle counts the requests of a steady state behind those that it begins with. Ranks that wait
+// for each other would take prompts of equal requests for ever together, or for ever in turns, by
+// whether the number of clients is odd: answers a little apart meet by chance, as real ones do.
 func (o *Options) Settle(t *workload.Traffic) {
+	if by := int(uneven * float64(t.Output.Mean)); t.Output.Kind == "fixed" && by > 0 && o.Pools[len(o.Pools)-1].Ranks > 1 {
+		most := t.Output.Mean + by
+		t.Output = workload.Length{Mean: most, Kind: "uniform", By: 1 - 2*float64(by)/float64(most) + 1e-9}
+	}
 	o.Skip, o.Count = int64(t.Clients), int64(t.Requests)
 	o.Most = max(o.Count, longer*min(o.Count, enough))
 }
