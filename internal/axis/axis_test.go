@@ -1,7 +1,9 @@
 package axis
 
 import (
+	"errors"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,5 +156,52 @@ func TestIntegral(t *testing.T) {
 func TestTooManyAxes(t *testing.T) {
 	if err := Sobol.Spread(0, 1, 0, make([]float64, 40)); err == nil {
 		t.Error("40 axes")
+	}
+}
+
+// TestJoeKuo: the table has the numbers of a second print of it, NLopt's (stevengj/nlopt@0573e4bd
+// src/util/soboldata.h), which lists the second numbers of all dimensions, then the third, and so
+// on, beside the polynomials.
+func TestJoeKuo(t *testing.T) {
+	polynomials := []uint32{3, 7, 11, 13, 19, 25, 37, 59, 47, 61, 55, 41, 67, 97, 91, 109, 103, 115, 131}
+	printed := [][]uint32{
+		{1, 3, 1, 3, 1, 3, 3, 1, 3, 1, 3, 1, 3, 1, 1, 3, 1, 3},
+		{7, 5, 1, 3, 3, 7, 5, 5, 7, 7, 1, 3, 3, 7, 5, 1, 1},
+		{1, 7, 9, 13, 11, 1, 3, 7, 9, 5, 13, 13, 11, 3, 15},
+		{9, 3, 27, 15, 29, 21, 23, 19, 11, 25, 7, 13, 17},
+		{37, 33, 7, 5, 11, 39, 63},
+		{13},
+	}
+	for d, row := range sobolTable {
+		if row.polynomial != polynomials[d] || row.first[0] != 1 || len(row.first) != bits.Len32(row.polynomial)-1 {
+			t.Errorf("dimension %d: polynomial %d, %v", d+2, row.polynomial, row.first)
+		}
+		for k, m := range row.first[1:] {
+			if want := printed[k][d-len(sobolTable)+len(printed[k])]; m != want {
+				t.Errorf("dimension %d: number %d is %d, printed is %d", d+2, k+2, m, want)
+			}
+		}
+	}
+}
+
+// The radical inverse by hand: 6 is 20 in base 3, and 0.02 in base 3 is 2/9.
+func TestRadical(t *testing.T) {
+	for _, c := range []struct {
+		i, base int
+		want    float64
+	}{{0, 2, 0}, {1, 2, 0.5}, {6, 2, 0.375}, {6, 3, 2. / 9}, {25, 5, 1. / 125}, {11, 7, 29. / 49}} {
+		if got := radical(c.i, c.base); math.Abs(got-c.want) > 1e-15 {
+			t.Errorf("%d in base %d: %v, want %v", c.i, c.base, got, c.want)
+		}
+	}
+	// Two shifted points differ by the difference of their inverses.
+	var a, b [3]float64
+	if err := errors.Join(Halton.Spread(0, 9, 4, a[:]), Halton.Spread(6, 9, 4, b[:])); err != nil {
+		t.Fatal(err)
+	}
+	for k, base := range []int{2, 3, 5} {
+		if d := b[k] - a[k] - radical(6, base); math.Abs(d-math.Round(d)) > 1e-12 {
+			t.Errorf("axis %d: from %v to %v", k, a[k], b[k])
+		}
 	}
 }

@@ -38,7 +38,7 @@ func hypervolume(all []Spot) (area float64) {
 }
 
 // zoomed is what a zoom of n points finds.
-func zoomed(third bool, axes, n int, seed uint64) (frontier []Spot) {
+func zoomed(of func(x []float64) []float64, axes, n int, seed uint64) (frontier []Spot) {
 	rounds := Rounds(n)
 	for r := range len(rounds) - 1 {
 		var z *Zoom
@@ -52,7 +52,7 @@ func zoomed(third bool, axes, n int, seed uint64) (frontier []Spot) {
 			} else {
 				z.At(i, x)
 			}
-			frontier = append(frontier, Spot{rounds[r] + i, x, zdt(third, x)})
+			frontier = append(frontier, Spot{rounds[r] + i, x, of(x)})
 		}
 		frontier = Frontier(frontier)
 	}
@@ -75,7 +75,7 @@ func TestZoom(t *testing.T) {
 		}{{1000, 8, 0.95}, {10_000, 1, 0.99}} {
 			worst, mean := 1.0, 0.0
 			for seed := range c.seeds {
-				share := hypervolume(zoomed(third, 6, c.points, uint64(seed))) / whole
+				share := hypervolume(zoomed(func(x []float64) []float64 { return zdt(third, x) }, 6, c.points, uint64(seed))) / whole
 				worst, mean = min(worst, share), mean+share/float64(c.seeds)
 			}
 			t.Logf("third %v, %d points: %.4f of the hypervolume, the worst of %d seeds %.4f", third, c.points, mean, c.seeds, worst)
@@ -90,6 +90,32 @@ func TestZoom(t *testing.T) {
 			anywhere = append(anywhere, Spot{i, x, zdt(third, x)})
 		}
 		t.Logf("anywhere: %.4f", hypervolume(anywhere)/whole)
+	}
+}
+
+// Where the best lies within the ranges and not at their ends, which ZDT1 is shifted for here, a
+// zoom finds less: this was not looked at when its constants were chosen.
+func TestZoomWithin(t *testing.T) {
+	within := func(x []float64) []float64 {
+		y := []float64{x[0]}
+		for _, v := range x[1:] {
+			y = append(y, math.Abs(v-0.37)/0.63)
+		}
+		return zdt(false, y)
+	}
+	var best []Spot
+	for i := range 10_001 {
+		best = append(best, Spot{i, nil, within([]float64{float64(i) / 10_000, 0.37})})
+	}
+	for points, least := range map[int]float64{1000: 0.7, 10_000: 0.93} {
+		mean := 0.0
+		for seed := range 4 {
+			mean += hypervolume(zoomed(within, 6, points, uint64(seed))) / hypervolume(best) / 4
+		}
+		t.Logf("%d points: %.4f of the hypervolume", points, mean)
+		if mean < least {
+			t.Errorf("%d points: %.4f of the hypervolume", points, mean)
+		}
 	}
 }
 
