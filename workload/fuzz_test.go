@@ -37,3 +37,21 @@ func FuzzTrace(f *testing.F) {
 		}
 	})
 }
+
+// FuzzWords: arrivals, limits and lengths in words are numbers that a load can have, or are refused.
+func FuzzWords(f *testing.F) {
+	damage.Add(f, "poisson", "gamma:0.5", "p99:2s", "mean:50ms", "lognormal:300", "uniform:0.5", "1e3ms", "2min", "-1s", "p0:inf")
+	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+	f.Fuzz(func(t *testing.T, src []byte) {
+		text := string(src)
+		if a, err := ParseArrival(text); err == nil && a.Kind == "" {
+			t.Errorf("arrivals %q: %+v", text, a)
+		}
+		if l, err := ParseLimit(text); err == nil && !(l.Share >= 0 && l.Share <= 1 && l.Seconds >= 0 && finite(l.Seconds)) {
+			t.Errorf("limit %q: %+v", text, l)
+		}
+		if l, err := ParseLength(text, 100); err == nil && !(l.mean() > 0 && finite(l.mean())) {
+			t.Errorf("lengths %q: %g", text, l.mean())
+		}
+	})
+}

@@ -107,6 +107,12 @@ func TestCut(t *testing.T) {
 	if err == nil || !strings.Contains(string(text), `"text":" the"`) || strings.Contains(string(text), "[DONE]") {
 		t.Errorf("%v after %s", err, text)
 	}
+	// A stream of one token is cut behind it: there is no token less.
+	if one, err := http.Post("http://"+addr+"/v1/completions", "", strings.NewReader(`{"model":"tiny","prompt":"a","max_tokens":1,"stream":true}`)); err != nil {
+		t.Error(err)
+	} else if text, err := io.ReadAll(one.Body); err == nil || strings.Contains(string(text), "[DONE]") {
+		t.Errorf("%v after %s", err, text)
+	}
 	if r, err := http.Post("http://"+addr+"/v1/completions", "", strings.NewReader(`{"model":"tiny","prompt":"a"}`)); err == nil {
 		r.Body.Close()
 		t.Errorf("a whole answer: %d", r.StatusCode)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"throughline/internal/test/damage"
 )
 
 // FuzzRequest: whatever a client sends is refused with a status of its own and a message, or is a
@@ -34,6 +36,28 @@ func FuzzRequest(f *testing.F) {
 				t.Errorf("%q: %d + %d tokens", body, q.prompt.tokens(), output)
 			case err != nil && (!errors.As(err, &known) || known.status < 400 || known.status > 499 || strings.TrimSpace(known.Message) == ""):
 				t.Errorf("%q: %v", body, err)
+			}
+		}
+	})
+}
+
+// FuzzFaults: faults that are read have values within their bounds.
+func FuzzFaults(f *testing.F) {
+	damage.Add(f, "errors:0.25,status=429", "die:replica=1,after=2min,for=500ms", "slow-start:30s,stall:after=1,for=2s,every=10s")
+	f.Fuzz(func(t *testing.T, src []byte) {
+		list, err := ParseFaults(strings.Split(string(src), ","))
+		if err != nil {
+			return
+		}
+		for _, fault := range list {
+			kind := findFault(fault.Kind)
+			if kind == nil {
+				t.Fatalf("there is no fault %q", fault.Kind)
+			}
+			for _, field := range kind.fields {
+				if v, given := fault.values[field.name]; given && !(v >= field.low && v <= field.high) {
+					t.Errorf("%s: %s is %g", fault.Kind, field.name, v)
+				}
 			}
 		}
 	})

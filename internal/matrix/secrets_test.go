@@ -54,8 +54,9 @@ func TestSecrets(t *testing.T) {
 	defer there.Close()
 	address := strings.Replace(there.URL, "://", "://me:p@ss-77aa@", 1)
 	text := "servers:\n" +
-		server("s", `echo "started with $HF_TOKEN and $OWN_API_KEY"; : --api-key sk-11bb22; WANDB_API_KEY=wb-33cc44 sh -c 'echo $WANDB_API_KEY'; `+up, "    environment: {HF_TOKEN: 'hf_\"55dd66', MODE: plain}\n    url: '"+address+"'\n") +
+		server("s", `echo "started with $HF_TOKEN and $OWN_API_KEY"; : --api-key sk-11bb22; WANDB_API_KEY=wb-33cc44 sh -c 'echo $WANDB_API_KEY'; printf 'knows lt-66%s\n' aa77; `+up, "    environment: {HF_TOKEN: 'hf_\"55dd66', MODE: plain}\n    url: '"+address+"'\n") +
 		server("bad", `echo "no such token: $HF_TOKEN"; exit 3`, "    environment: {HF_TOKEN: 'hf_\"55dd66'}\n") +
+		server("later", `: --api-key lt-66aa77; `+up) + // the first has printed it before this one is started
 		server("stays", `(setsid sh -c 'sleep 303; : --api-key sk-11bb22' &); `+up) +
 		"clients:\n" + client("c", `echo "asks $MATRIX_URL with $X_SECRET"; echo "{\"completed\": 1, \"key\": \"$X_SECRET\"}" > "$MATRIX_RESULT"; `+printed, "    environment: {X_SECRET: value-99ee}\n") +
 		"  - name: b\n    bench: {backend: vllm, header: 'Authorization=Bearer bb-00ff11, X-Team=team-22ab'}\n    servers: [s]\n"
@@ -73,7 +74,7 @@ func TestSecrets(t *testing.T) {
 	}
 	all := contents(t, dir)
 	all["said"] = said
-	for _, secret := range []string{"own-key-5f1c", "ss-77aa", "sk-11bb22", "wb-33cc44", "55dd66", "value-99ee", "bb-00ff11", "team-22ab"} {
+	for _, secret := range []string{"own-key-5f1c", "ss-77aa", "sk-11bb22", "wb-33cc44", "55dd66", "value-99ee", "bb-00ff11", "team-22ab", "lt-66aa77"} {
 		for name, text := range all {
 			if at := strings.Index(text, secret); at >= 0 {
 				t.Errorf("%s has %s: …%s…", name, secret, text[max(0, at-60):min(len(text), at+40)])
@@ -85,7 +86,7 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("not said: %s\n%s", want, said)
 		}
 	}
-	if log := all[filepath.Join(dir, "logs", "s__c.server.log")]; !strings.HasPrefix(log, "started with *** and ***\n***\n") {
+	if log := all[filepath.Join(dir, "logs", "s__c.server.log")]; !strings.HasPrefix(log, "started with *** and ***\n***\nknows ***\n") {
 		t.Errorf("the log is %q", log)
 	}
 	for name := range all {

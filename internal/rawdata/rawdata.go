@@ -132,7 +132,7 @@ func Read(src io.Reader, name string) ([]Row, error) {
 			c := &Columns[at[i]]
 			if c.text {
 				row[at[i]] = cell
-			} else if v, err := strconv.ParseFloat(cell, 64); err == nil {
+			} else if v, err := strconv.ParseFloat(cell, 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
 				row[at[i]] = v
 			} else {
 				problems = append(problems, document.Problem{File: name, Message: fmt.Sprintf("line %d: %s must be a number, not %q", r.Line(), header[i], cell)})
