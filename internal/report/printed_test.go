@@ -155,6 +155,11 @@ models show Kimi-Linear-48B-A3B
 models show Qwen3-32B --json
 systems show SOW-S1
 systems show nobody
+plan --model Llama-3.1-8B --system SOW-S1 --assume reference,engine=true --gpus 2 --isl 1000 --osl 100 --columns TPOT,request_per_second --top 2
+explain --model Llama-3.1-70B --system SOW-S1 --assume reference --tp 1 --batch 4096
+explain --model Llama-3.1-8B --system SOW-S1 --assume reference --batch 16 --seek mem1.GBps --until tpot=10s
+run -c ROOT/configs/split_and_fusion.json --explain-rejected --columns TPOT
+estimate --model Llama-3.1-8B --system SOW-S1 --assume reference --batch 8,16 --where tpot<=1us
 `
 
 // physical are questions whose figures move as facts and formulas do.
@@ -215,4 +220,11 @@ schema runtime
 run --columns help
 check scan.json
 version --json
+models
+models --json
+systems
+systems --json
+estimate --model Llama-3.1-8B --system H200 --engine vllm --concurrency 64 --power-limit 700,300 --json
+plan --model Llama-3.1-8B --system H200 --gpus 1 --isl 1000 --osl 100 --objective energy --power-limit 700,400 --json
+calibrate --system H200 --measurements ROOT/measure/H200/experts.csv -o fitted.json
 `
