@@ -285,7 +285,7 @@ func (c *checker) url(path, address string) {
 
 func (c *checker) environment(path string, all map[string]Word) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if name == "" || strings.ContainsAny(name, "=\x00") {
+		if strings.ContainsAny(name, "=\x00") {
 			c.doc.Problemf(path+".environment", "%q is no name of a variable", name)
 		}
 	}

@@ -83,6 +83,8 @@ clients:
 		"clients: [{name: x, bench: {backend: vllm}}]":                                                     "clients[0].bench: there is no server, and base-url is not given",
 		"servers: [{name: s, url: 'http://h/?a=b'}]\nclients: [{name: x, bench: {backend: vllm}}]":         `the url of the server "s" has ? or #`,
 		"servers: [{name: s, command: x, ready: {line: y}}]\nclients: [{name: x, bench: {backend: vllm}}]": `the server "s" has no url, and base-url is not given`,
+		`clients: [{name: x, command: x, environment: {"B=C": d}}]`:                                        `clients[0].environment: "B=C" is no name of a variable`,
+		`clients: [{name: x, command: x, environment: {"E\0F": g}}]`:                                       `"E\x00F" is no name of a variable`,
 		"clients: [{name: a__b, command: x}]":                                                              "logs are called SERVER__CLIENT",
 	} {
 		if _, _, err := Read("m.yaml", []byte(src)); err == nil || !strings.Contains(err.Error(), want) {

@@ -1,6 +1,7 @@
 package question
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"throughline/internal/files"
+	"throughline/workload"
 )
 
 // TestOneTraffic: the same words ask for the same requests of a simulation and of a benchmark,
@@ -42,6 +44,49 @@ func TestOneTraffic(t *testing.T) {
 	a := NewQuery(files.Machine, Simulate, map[string]string{"trace": trace})
 	if terms, err := a.Terms(a.Given); err != nil || terms.Traffic.Count() != 2 || terms.Traffic.Rate != 0.5 {
 		t.Errorf("%+v, %v", terms, err)
+	}
+}
+
+// TestFiles: lengths of a file are those of its requests, in order; what has none, or no arrivals
+// where those are asked for, is refused.
+func TestFiles(t *testing.T) {
+	door := files.Held(map[string][]byte{"lengths.csv": []byte("isl,osl\n10,1\n30,5\n"), "empty.csv": []byte("isl,osl\n")})
+	for _, c := range []struct {
+		of    Command
+		words map[string]string
+		want  []workload.Recorded
+		err   string
+	}{
+		{Simulate, map[string]string{"lengths": "trace:lengths.csv", "rate": "1"}, []workload.Recorded{{Input: 10, Output: 1}, {Input: 30, Output: 5}}, ""},
+		{Simulate, map[string]string{"lengths": "trace:empty.csv", "rate": "1"}, nil, "has no requests"},
+		{Simulate, map[string]string{"trace": "lengths.csv"}, nil, "has no arrivals; `lengths` trace:lengths.csv takes its lengths"},
+		{Simulate, map[string]string{"trace": "none.csv"}, nil, "none.csv"},
+	} {
+		q := NewQuery(door, c.of, c.words)
+		terms, err := q.Terms(q.Given)
+		if !reflect.DeepEqual(terms.Traffic.Recorded, c.want) || (c.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%v: %+v, %v", c.words, terms.Traffic.Recorded, err)
+		}
+		if name, file := strings.CutPrefix(c.words["lengths"], "trace:"); file && terms.Traffic.Dataset != name {
+			t.Errorf("%v: the dataset is %q", c.words, terms.Traffic.Dataset)
+		}
+	}
+}
+
+// TestGoodput: limits on single requests are read in seconds, each above 0 and at most the longest
+// time that any setting takes.
+func TestGoodput(t *testing.T) {
+	for text, want := range map[string]Goodput{
+		"": {}, "ttft:2000,tpot:50ms": {TTFT: 2, TPOT: 0.05}, "e2el:3s": {E2E: 3}, fmt.Sprintf("ttft:%d", mostMilliseconds): {TTFT: mostMilliseconds / 1e3},
+	} {
+		if got, err := GoodputOf(text); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"ttft:0", "ttft:-1", "tpot:", "tpot", "e2e:3s", fmt.Sprintf("ttft:%d", mostMilliseconds+1), "ttft:nan"} {
+		if got, err := GoodputOf(text); err == nil {
+			t.Errorf("%s is %+v", text, got)
+		}
 	}
 }
 
