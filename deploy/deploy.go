@@ -59,6 +59,17 @@ func (p *Pool) Under(clients int) plan.Plan {
 	return q
 }
 
+// Bare is the plan of a step of a phase by itself under a load: one of prompts holds no more of
+// them than the engine takes at a time.
+func (d *Deployment) Bare(phase op.Phase, l workload.Load) plan.Plan {
+	q := d.Of(phase).Under(l.Clients)
+	if phase == op.Decode {
+		return q
+	}
+	q.Batch = plan.Batch{Count: 1, Size: min(q.Batch.Size, d.Engine.PerStep(l.Lengths.Uncached()))}
+	return q.Prefilling()
+}
+
 // Sharing is the ranks in lockstep: those of an expert model, which exchange tokens, not replicas.
 func (p *Pool) Sharing(m *model.Model) int {
 	dp, copies := p.Plan.Attention.DP, max(1, p.Plan.Experts.DP)

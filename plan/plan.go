@@ -44,6 +44,12 @@ type Layout struct {
 	Pipelined bool
 }
 
+// Prefilling is the plan as it computes prompts: only decode steps draft tokens.
+func (p Plan) Prefilling() Plan {
+	p.Drafts = 0
+	return p
+}
+
 // Unbatched is the plan whatever its batch, to know by what does not depend on that.
 func (p Plan) Unbatched() Plan {
 	p.Batch = Batch{}

@@ -122,8 +122,7 @@ func (f *fuser) memoryWithPrefill(p *plan.Plan) float64 {
 func (f *fuser) prefillBeside(decode *estimate.Estimate, index int) bool {
 	s := f.prefill
 	s.found, s.rejected = false, Rejections{}
-	q := decode.Plan
-	q.Drafts = 0
+	q := decode.Plan.Prefilling()
 	memory := func(p *plan.Plan) float64 {
 		held := *p
 		held.Drafts = decode.Plan.Drafts // the draft module stays in memory

@@ -46,7 +46,7 @@ func (p *Predictor) Confidence(d *deploy.Deployment, l workload.Load, seen *Pred
 func (p *Predictor) confidenceIn(q estimate.Quantity, d *deploy.Deployment, phase op.Phase, l workload.Load, sequences float64) estimate.Confidence {
 	s, plan := p.servers[phase], d.Of(phase).Plan
 	if phase == op.Prefill {
-		plan.Drafts = 0
+		plan = plan.Prefilling()
 	}
 	plan.Batch = s.batch(&plan, sequences)
 	step := s.phases[phase].At(l.Lengths).Detail(&plan).Confidence

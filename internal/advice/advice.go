@@ -500,8 +500,8 @@ func (c *Candidate) describe(p *serving.Predictor, tariff hardware.Tariff) (err 
 	trusted := p.Confidence(d, c.Load, &c.Prediction)
 	c.Trusted, c.Held = &trusted, 0
 	for phase := range op.PhaseCount {
-		pool := d.Of(phase)
-		if c.steps[phase], err = p.Step(d, phase, bare(d, phase, c.Load), n); err != nil {
+		pool, bare := d.Of(phase), d.Bare(phase, c.Load)
+		if c.steps[phase], err = p.Step(d, phase, &bare, n); err != nil {
 			return err
 		}
 		if phase == op.Prefill && !d.Split() {
@@ -538,20 +538,6 @@ func (c *Candidate) lengthen(p *serving.Predictor) {
 
 // blockTokens rounds the longest request, so that few blocks more or less do not show.
 const blockTokens = 1024
-
-// bare returns the plan of a bare step: a prefill step holds the prompts the engine batches, and a
-// decode step of a pool for both phases holds its batch.
-func bare(d *deploy.Deployment, phase op.Phase, l workload.Load) *plan.Plan {
-	pool := d.Of(phase)
-	q, most := pool.Under(l.Clients), d.Engine.PerStep(l.Lengths.Uncached())
-	switch {
-	case pool.Role == deploy.Prefill:
-		q.Batch.Size = most
-	case phase == op.Prefill:
-		q.Batch, q.Drafts = plan.Batch{Count: 1, Size: min(q.Batch.Size, most)}, 0
-	}
-	return &q
-}
 
 // Counts of instances in a pool, and of nodes in an instance, are all tried up to twice these
 // values, and this many between successive powers of two beyond.

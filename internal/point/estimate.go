@@ -479,17 +479,15 @@ func (o *opened) prepare(a *Answer, out *Result, served bool) (*estimate.Evaluat
 		o.phases[key] = ready
 	}
 	q := pool.Plan
-	if served {
-		q = pool.Under(a.Load.Clients)
-	}
-	if out.Phase == op.Decode && served {
-		q.Batch.Size = filled(q.Batch.Size, a.Load.Clients, d.Clients())
-	}
-	if out.Phase == op.Prefill {
-		q.Drafts = 0
-		if served && q.Pipelined {
-			q.Batch = plan.Batch{Count: 1, Size: min(q.Batch.Size, d.Engine.PerStep(n.Uncached()))}
+	switch {
+	case served:
+		if q = d.Bare(out.Phase, a.Load); out.Phase == op.Decode {
+			q.Batch.Size = filled(q.Batch.Size, a.Load.Clients, d.Clients())
+		} else if !q.Pipelined {
+			q.Batch = pool.Plan.Batch // one step computes all prompts, as in the reference tool
 		}
+	case out.Phase == op.Prefill:
+		q = q.Prefilling()
 	}
 	out.Problem, out.Procs = *ready.problem, pool.Plan.Attention.Procs()
 	out.Problem.Lengths = n
