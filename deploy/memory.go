@@ -39,10 +39,14 @@ type Leaves struct {
 type LeavesOn struct {
 	FromGiB    float64 `json:"from_gib" required:"true"`
 	MiB        float64 `json:"mib" required:"true"`
+	RanksMiB   float64 `json:"ranks_mib" required:"true"`   // more with manyRanks and more
 	ReplicaMiB float64 `json:"replica_mib" required:"true"` // for each rank that is a replica of attention, where there are several
 	LeastMiB   float64 `json:"least_mib" required:"true"`   // in all
 	Tokens     int     `json:"tokens" required:"true"`      // default tokens of a step
 }
+
+// manyRanks of a server capture more sequences (SGLang's server_args.py, cuda_graph_max_bs).
+const manyRanks = 4
 
 // on selects by the memory of a processor.
 func (l *Leaves) on(gib float64) *LeavesOn {
@@ -84,7 +88,11 @@ func (d *Deployment) ownShare(pool *Pool) float64 {
 	if d.ServerOptions.StepTokens > 0 {
 		tokens = d.ServerOptions.StepTokens * replicas
 	}
-	left := on.MiB + l.TokenMiB*float64(tokens) + l.RankMiB*float64(replicas*pool.Plan.Attention.Replica())
+	ranks := replicas * pool.Plan.Attention.Replica()
+	left := on.MiB + l.TokenMiB*float64(tokens) + l.RankMiB*float64(ranks)
+	if ranks >= manyRanks {
+		left += on.RanksMiB
+	}
 	if replicas > 1 {
 		left += on.ReplicaMiB * float64(replicas)
 	}

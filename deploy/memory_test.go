@@ -49,7 +49,7 @@ func TestCacheBytes(t *testing.T) {
 }
 
 // TestOwnShare: SGLang leaves 512 MiB, 1.5 for each token of a step and 2 for each of 512
-// sequences, 128 for each rank, with replicas of attention 2304 for each; on small GPUs for fewer
+// sequences (256 with fewer than 4 ranks), 128 for each rank, with replicas of attention 2304 for each; on small GPUs for fewer
 // tokens and sequences. vLLM and TensorRT-LLM take nine tenths.
 func TestOwnShare(t *testing.T) {
 	for _, c := range []struct {
@@ -59,6 +59,8 @@ func TestOwnShare(t *testing.T) {
 		want           float64
 	}{
 		{"sglang", "H100_SXM", plan.Split{DP: 1, PP: 1, TP: 8}, 0, 1 - (1536+8192*1.5+1024)/(79.65*1024)},
+		{"sglang", "H100_SXM", plan.Split{DP: 1, PP: 1, TP: 2}, 0, 1 - (1024+8192*1.5+256)/(79.65*1024)},
+		{"sglang", "L40S", plan.Split{DP: 1, PP: 1, TP: 4}, 0, 1 - (512+2*160+4096*1.5+512)/(44.99*1024)},
 		{"sglang", "GB300_NVL72", plan.Split{DP: 1, PP: 1, TP: 1}, 0, 1 - (1536+16384*1.5+128)/(277.55*1024)},
 		{"sglang", "H200", plan.Split{DP: 8, PP: 1, TP: 1}, 1024, 1 - (1536+8192*1.5+1024+8*2304)/(140.4*1024)},
 		{"sglang", "H200", plan.Split{DP: 8, PP: 1, TP: 1}, 0, 1 - (1536+8192*1.5+1024+8*2304)/(140.4*1024)}, // whose steps of 8192 tokens they share
@@ -99,7 +101,7 @@ func TestMemoryShare(t *testing.T) {
 	pool := deploy.Pool{System: builtin.System(t, "H100_SXM"), Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1}}}}
 	copies := pool
 	copies.Plan.Attention.DP = 4
-	own := math.Round(1e3*(1-(1536+8192*1.5+128)/(79.65*1024))) / 1e3
+	own := math.Round(1e3*(1-(1024+8192*1.5+128)/(79.65*1024))) / 1e3
 	for _, c := range []struct {
 		name   string
 		told   float64

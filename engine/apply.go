@@ -174,8 +174,10 @@ func (e *Engine) launched(d *deploy.Deployment) deploy.Scheduling {
 	if p := d.Of(op.Decode); p != nil {
 		out = e.on(p.System).Scheduling
 	}
-	if small := e.Scheduling.Small; d.Assume.Engine && slices.ContainsFunc(d.Pools, func(p deploy.Pool) bool { return small.is(p.System) }) {
-		out.StepTokens, out.Sequences = small.StepTokens, small.Sequences
+	for i := range d.Pools {
+		if small := e.on(d.Pools[i].System).Small; d.Assume.Engine && small.is(d.Pools[i].System) {
+			out.StepTokens, out.Sequences = small.StepTokens, small.Sequences
+		}
 	}
 	if p := d.Of(op.Decode); p != nil && p.Plan.Drafts > 0 && e.Scheduling.DraftSequences > 0 && d.Assume.Engine {
 		out.Sequences = max(1, e.Scheduling.DraftSequences/p.Sharing(d.Model))
@@ -217,6 +219,7 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		RowPicks:        s.rowPicks(d.Model),
 		SharedBeside:    beside,
 		ExpertTile:      s.expertTile(&u, p.System),
+		ExpertInputs:    s.expertInputs(&u, p.System),
 		SparePairs:      p.System != nil && slices.Contains(s.SparePairs, p.System.Generation),
 		UntunedExperts:  e.untuned(&u, p.System),
 		FusedQuantise:   s.fuses(&d.Precision) && !d.Model.Hyper(), // hyper-connections write 16 bits
@@ -231,6 +234,15 @@ func (s *Scheduling) expertTile(u *unit, sys *hardware.System) int {
 		return 0
 	}
 	return padded.Rows
+}
+
+// expertInputs is what rows of experts are filled up to a multiple of; 0: they are as they are.
+func (s *Scheduling) expertInputs(u *unit, sys *hardware.System) int {
+	padded, kind := s.PaddedInputs, u.kindOfWeights()
+	if padded == nil || kind == nil || kind.name != "mxfp4" || sys == nil || !slices.Contains(padded.Chips, sys.Generation) || !begins(u.Shape.Name, padded.Models) {
+		return 0
+	}
+	return padded.Multiple
 }
 
 // fewRouted is the most tokens that a small kernel routes on a system.
@@ -366,6 +378,7 @@ func (s *Scheduling) capturedDecode(u *unit, sys *hardware.System, gathered bool
 	switch {
 	case s.LaunchesBoth && u.moe && !gathered && u.Role == deploy.Both:
 		tokens = 1
+	case s.LargestGraph < 0: // there is none
 	case gathered && most > 0:
 		tokens = most
 	case u.ServerOptions.Captured > 0 && s.CapturesBy == "sequences":
@@ -396,7 +409,7 @@ func (s *Scheduling) capturedTokens(sys *hardware.System) int {
 func (s *Scheduling) capturedPrompts(u *unit, sys *hardware.System, decode int) int {
 	t, replicas := &u.ServerOptions, max(1, u.Plan.Attention.DP)
 	switch {
-	case s.CapturesBy == "tokens" && s.LargestGraph > 0:
+	case s.CapturesBy == "tokens" && s.LargestGraph != 0:
 		return decode
 	case s.CapturesBy == "tokens":
 		return cmp.Or(t.CapturedPrompts, t.Captured, s.CapturedPrompts) * replicas

@@ -138,6 +138,8 @@ type Scheduling struct {
 	SharedAmong int `json:"shared_among" range:"[0,1e9]"`
 	// PaddedExperts in FP8 of blocks multiply whole tiles of rows, however few tokens there are.
 	PaddedExperts *PaddedExperts `json:"padded_experts"`
+	// PaddedInputs of experts in MXFP4 are filled up in memory.
+	PaddedInputs *PaddedInputs `json:"padded_inputs"`
 	// FewRouters are the routers of few tokens that have a kernel of their own.
 	FewRouters []FewRouter `json:"few_routers"`
 	// GathersLatents: sequence parallelism gathers latent vectors, not their inputs.
@@ -161,7 +163,7 @@ type Scheduling struct {
 
 	// LargestGraph is the most tokens of a captured step of a replica, prompts included. The
 	// largest graph is the next smaller size to a replica's sequences with their drafts; operators
-	// of longer steps are launched one by one. 0: see above.
+	// of longer steps are launched one by one. 0: see above; below: there are no graphs.
 	LargestGraph int `json:"largest_graph"`
 	// LaunchesBoth: servers of both phases whose ranks send tokens to experts capture no steps.
 	LaunchesBoth bool `json:"launches_both"`
@@ -184,6 +186,14 @@ type PaddedExperts struct {
 	BelowTP int `json:"below_tp" range:"[0,100000]"`            // in servers that split experts over fewer ranks; 0: over any number
 	// Chips are the generations that have such kernels.
 	Chips []string `json:"chips" required:"true"`
+}
+
+// PaddedInputs are rows of weights filled up to a multiple, on chips of these generations, in models
+// of these beginnings of names.
+type PaddedInputs struct {
+	Multiple int      `json:"multiple" required:"true" range:"[1,65536]"`
+	Chips    []string `json:"chips" required:"true"`
+	Models   []string `json:"models" required:"true"`
 }
 
 // FewRouter is a kernel for routers of up to Tokens, by their inputs and experts, on chips of these

@@ -185,13 +185,46 @@ func TestPaddedExperts(t *testing.T) {
 }
 
 // TestLogits: what choosing next tokens takes per logit: FlashInfer's sampler in the images of vLLM
-// 0.11.0, sorting elsewhere before 0.17.
+// 0.10 and 0.11.0, sorting elsewhere before 0.17.
 func TestLogits(t *testing.T) {
-	for name, want := range map[[2]string]float64{{"vllm@0.11.0", "H100_SXM"}: 14, {"vllm@0.11.0", "MI300X"}: 41, {"vllm@0.11.1", "H100_SXM"}: 41, {"vllm", "H100_SXM"}: 8} {
+	for name, want := range map[[2]string]float64{{"vllm@0.10.2", "H100_SXM"}: 14, {"vllm@0.10.2", "MI300X"}: 41, {"vllm@0.9.2", "H100_SXM"}: 41, {"vllm@0.11.0", "H100_SXM"}: 14, {"vllm@0.11.0", "MI300X"}: 41, {"vllm@0.11.1", "H100_SXM"}: 41, {"vllm", "H100_SXM"}: 8} {
 		d := exchanging(1, 8)
 		d.Pools[0].System = builtin.System(t, name[1])
 		if got := find(t, name[0]).Apply(d).Engine.Memory.LogitBytes; got != want {
 			t.Errorf("%v: %g bytes", name, got)
+		}
+	}
+}
+
+// TestPaddedInputs: kernels of vLLM and SGLang fill up the inputs of gpt-oss's experts on Hopper.
+func TestPaddedInputs(t *testing.T) {
+	for _, c := range []struct {
+		engine, chip, model, weights string
+		want                         int
+	}{
+		{"vllm", "H100_SXM", "gpt-oss-120b", "mxfp4", 512}, {"sglang", "H200", "gpt-oss-20b", "mxfp4", 512}, {"trtllm", "H200", "gpt-oss-20b", "mxfp4", 0},
+		{"vllm", "B200", "gpt-oss-120b", "mxfp4", 0}, {"vllm", "H100_SXM", "gpt-oss-120b", "bf16", 0}, {"sglang", "H200", "DeepSeek-V4-Pro", "mxfp4", 0},
+	} {
+		d := exchanging(1, 8)
+		named := *d.Model
+		named.Name, d.Model, d.Precision.Name = c.model, &named, c.weights
+		d.Pools[0].System = builtin.System(t, c.chip)
+		if got := find(t, c.engine).Apply(d).Pools[0].Plan.ExpertInputs; got != c.want {
+			t.Errorf("%+v: a multiple of %d", c, got)
+		}
+	}
+}
+
+// TestWithoutGraphs: vllm-ascend 0.9.1 runs engine V0, which captures nothing there, takes whole
+// prompts first and 256 sequences; later ones capture 512 tokens.
+func TestWithoutGraphs(t *testing.T) {
+	for version, want := range map[string]int{"vllm@0.9.1": 0, "vllm@0.20": 512} {
+		d := exchanging(1, 8)
+		d.Pools[0].System = builtin.System(t, "Ascend_910B")
+		d = find(t, version).Apply(d)
+		p, s := &d.Pools[0].Plan, &d.Engine.Scheduling
+		if p.Captured != want*max(1, p.Attention.DP) || p.Launch != 121e-6 || (s.Prefill == "first") != (want == 0) || (s.Sequences == 256 && s.StepTokens == 40960) != (want == 0) {
+			t.Errorf("%s: %d tokens are captured, others take %g s; %+v", version, p.Captured, p.Launch, s)
 		}
 	}
 }

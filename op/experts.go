@@ -480,6 +480,9 @@ func (s *stage) fillTiles(x *expertProduct, group float64) {
 func (s *stage) expertLinear(k Kind, x expertProduct, in, out float64) {
 	s.linears(k, x.read, x.rows, x.tokens, in, out)
 	o := s.list.last()
+	if m := float64(s.plan.ExpertInputs); m > 0 {
+		in = math.Ceil(in/m) * m
+	}
 	o.Resident = x.resident * in * out * s.formats[o.Module].Weight
 	o.Rows, o.Uneven = x.tokens/x.read, s.assume.Imbalance
 }

@@ -31,6 +31,11 @@ func TestTouchedExperts(t *testing.T) {
 	}))
 	bytes(t, "gate and up in memory", find(t, list, op.ExpertGateUp).Resident, 7*8*4*2)
 	bytes(t, "down in memory", find(t, list, op.ExpertDown).Resident, 7*2*8*2)
+	filled := p
+	filled.ExpertInputs = 3 // 8 and 2 inputs become 9 and 3
+	list = physically(as, expertModel(model.Gated), fused, filled, decode)
+	bytes(t, "gate and up filled up", find(t, list, op.ExpertGateUp).Resident, 7*9*4*2)
+	bytes(t, "down filled up", find(t, list, op.ExpertDown).Resident, 7*3*8*2)
 
 	// Alone, a token of one processor visits 2 of 8: a quarter of them, and the shared one.
 	one := plan.Plan{

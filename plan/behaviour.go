@@ -55,6 +55,8 @@ type Behaviour struct {
 	// ExpertTile is the rows that every expert of a processor has in its products at least, with or
 	// without tokens; 0: those that tokens bring.
 	ExpertTile int
+	// ExpertInputs: memory holds as many inputs of experts as fill a multiple of it; 0: no more.
+	ExpertInputs int
 	// SparePairs: where ranks gather tokens, kernels of experts also clear, activate and add up the
 	// places of tokens that other ranks' experts compute.
 	SparePairs bool
