@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"throughline/hardware"
@@ -22,49 +23,118 @@ func step(t *testing.T, e *Estimator, q question.Question) float64 {
 	return a.Phases[0].Estimate.StepTime
 }
 
-// TestFasterChips: of two chips of one maker and generation, where every peak of the one is at
-// least that of the other, the first does not decode more slowly behind the same engine. Hosts that
-// exchange in a way of their own are no chips.
-func TestFasterChips(t *testing.T) {
-	var chips []*hardware.System
-	for _, name := range hardware.Catalogue.Names() {
-		if s := builtin.System(t, name); s.Generation != "" && s.ExchangeRemark == "" {
-			chips = append(chips, s)
-		}
-	}
-	e, pairs := NewEstimator(), 0
-	for _, fast := range chips {
-		for _, slow := range chips {
-			if fast == slow || fast.Maker != slow.Maker || fast.Generation != slow.Generation || !dominates(fast, slow) {
-				continue
-			}
-			pairs++
-			for _, c := range []struct {
-				model, weights string
-				tp, batch      int
-			}{{"Llama-3.1-8B", "", 1, 1}, {"Llama-3.1-8B", "int4", 1, 16}, {"Llama-3.1-70B", "", 8, 16}, {"Qwen3-30B-A3B", "", 4, 32}} {
-				q := llama()
-				q.Model, q.TP, q.Batch, q.Context = c.model, c.tp, c.batch, 2048
-				q.Formats.Weights = c.weights
-				q.Engine = "vllm"
-				q.TP = min(q.TP, slow.MaxProcs())
-				q.System = fast.Name
-				first := step(t, e, q)
-				q.System = slow.Name
-				if second := step(t, e, q); first > second*(1+1e-9) {
-					t.Errorf("%+v: %s takes %.4g ms, %s %.4g", c, fast.Name, first*1e3, slow.Name, second*1e3)
+// apart are chips whose kernels were measured apart, where the faster one measured slower: by how
+// much a step may be longer, and which kernels are.
+var apart = []struct {
+	fast, slow string
+	by         float64
+	why        string
+}{
+	{"GB200_NVL72", "B200", 0.062, "aiconfigurator's tables: 8 GPUs are on two trays, and NCCL reduces in 8.5 us there, in 6.4 on a board; decodes of few sequences take 10.1 and 8.9 us"},
+	{"GB300_NVL72", "B300", 0.062, "kernels are those of GB200 and B200"},
+	{"GB200_NVL72", "B300", 0.062, "kernels are those of GB200 and B200"},
+	{"GB300_NVL72", "B200", 0.062, "kernels are those of GB200 and B200"},
+	{"H200", "H100_SXM", 0.05, "routing is in the experts of the H100's table and beside those of the H200's; the two fits of experts in 16 bits miss their tables by 6.8 and 6.1% on average"},
+	{"H200", "H800", 0.05, "experts are those of the H100"},
+	{"H200", "H800_IB", 0.05, "experts are those of the H100"},
+	{"H100_SXM", "H800", 0.046, "prompts of latent attention: InferSim ran FlashAttention 3 by itself on the H800, aiconfigurator SGLang's layer on the H100"},
+	{"H100_SXM", "H800_IB", 0.046, "as H800"},
+	{"H800", "H100_SXM", 0.052, "blocks of FP8 with one row: DeepGEMM by InferSim on the H800, by SGLang on the H100"},
+	{"H800_IB", "H100_SXM", 0.052, "as H800"},
+	{"H200", "H20_141G", 0.1, "attention of few decodes: PyTorch with cold caches on the H200, FlashInfer with warm ones on the H20 (InferSim), 12.6 and 9 us"},
+	{"H200", "H20_96G", 0.055, "as H20_141G"},
+	{"H200_NVL", "H20_141G", 0.04, "kernels are those of the H200"},
+	{"GH200", "H20_141G", 0.025, "kernels are those of the H200"},
+}
+
+// cases are the steps that chips are compared by.
+func cases(each func(question.Question)) {
+	for _, engine := range []string{"vllm", "sglang", "trtllm"} {
+		for _, m := range []struct{ name, weights string }{
+			{"Llama-3.1-8B", ""}, {"Llama-3.1-8B", "int4"}, {"Llama-3.1-70B", "fp8"}, {"Mixtral-8x7B", ""},
+			{"Qwen3-30B-A3B", ""}, {"Qwen3-235B-A22B", "fp8"}, {"DeepSeek-V3", ""}, {"gpt-oss-120b", ""},
+		} {
+			for _, tp := range []int{1, 8} {
+				for _, batch := range []int{1, 16, 128} {
+					q := llama()
+					q.Model, q.Formats.Weights, q.Engine, q.TP, q.Batch, q.Assume = m.name, m.weights, engine, tp, batch, "physical"
+					q.Phase, q.Context = question.Decode, 2048
+					each(q)
+					if batch < 128 {
+						q.Phase, q.Context, q.Input, q.Output = question.Prefill, 0, 2048, 1
+						each(q)
+					}
 				}
 			}
 		}
 	}
-	if pairs < 20 {
-		t.Errorf("%d pairs were compared", pairs)
+}
+
+// TestFasterChips: of two chips of one maker and generation, where every peak of the one is at
+// least that of the other, the first is not slower in any step behind the same engine with the same
+// tiles of experts. GeForce cards are one family, but for formats that not all of them compute in.
+func TestFasterChips(t *testing.T) {
+	var chips []*hardware.System
+	for _, name := range hardware.Catalogue.Names() {
+		if s := builtin.System(t, name); s.Generation != "" {
+			chips = append(chips, s)
+		}
+	}
+	e, pairs, steps := NewEstimator(), map[string]bool{}, 0
+	cases(func(q question.Question) {
+		fp8 := q.Formats.Weights == "fp8" || q.Model == "DeepSeek-V3"
+		took, untuned := map[string]float64{}, map[string]bool{}
+		for _, s := range chips {
+			q.System = s.Name
+			if q.TP > s.MaxProcs() {
+				continue
+			}
+			if a, err := e.Answer(&q); err == nil { // others cannot run it
+				p := &a.Phases[0]
+				took[s.Name], untuned[s.Name] = p.Estimate.StepTime, a.Deployment.Of(p.Phase).Plan.UntunedExperts
+			}
+		}
+		for _, fast := range chips {
+			for _, slow := range chips {
+				a, b := took[fast.Name], took[slow.Name]
+				if a == 0 || b == 0 || fp8 && fast.Generation != slow.Generation || !family(fast, slow) || untuned[fast.Name] != untuned[slow.Name] || !dominates(fast, slow, q.TP > 1) {
+					continue
+				}
+				pairs[fast.Name+" "+slow.Name] = true
+				steps++
+				if a > b*(1+most(fast.Name, slow.Name)) {
+					t.Errorf("%s: %s %s %s over %d, batch %d: %.4g ms, %s %.4g (%+.1f%%)",
+						fast.Name, q.Engine, q.Model, q.Phase, q.TP, q.Batch, a*1e3, slow.Name, b*1e3, 100*(a/b-1))
+				}
+			}
+		}
+	})
+	if len(pairs) < 40 || steps < 6000 {
+		t.Errorf("%d pairs were compared in %d steps", len(pairs), steps)
 	}
 }
 
-// dominates reports whether every peak of a chip is at least that of another, and its networks
-// reach as far.
-func dominates(a, b *hardware.System) bool {
+// family reports whether two chips are of one maker and generation, or both GeForce cards.
+func family(a, b *hardware.System) bool {
+	geforce := func(s *hardware.System) bool { return strings.HasPrefix(s.Name, "RTX_") && s.ExchangeRemark != "" }
+	return a != b && a.Maker == b.Maker && (a.Generation == b.Generation || geforce(a) && geforce(b))
+}
+
+// most is the share by which a faster chip may be behind another.
+func most(fast, slow string) float64 {
+	for _, p := range apart {
+		if p.fast == fast && p.slow == slow {
+			return p.by
+		}
+	}
+	return 1e-9
+}
+
+// dominates reports whether every peak of a chip is at least that of another, but for what two
+// tables of the same module round differently, and, where it communicates, its networks are of the same
+// kind and reach as far. GPUs without peer-to-peer exchange by way of their host, whatever their links.
+func dominates(a, b *hardware.System, communicates bool) bool {
+	const rounded = 0.999
 	for kind, peak := range b.Matrix {
 		if a.Matrix[kind].TFlops < peak.TFlops {
 			return false
@@ -75,11 +145,17 @@ func dominates(a, b *hardware.System) bool {
 			return false
 		}
 	}
-	if a.Memory.GBps < b.Memory.GBps || len(a.Networks) < len(b.Networks) {
+	if a.Memory.GBps < rounded*b.Memory.GBps || a.Power != nil && b.Power != nil && a.Power.Limit < b.Power.Limit {
+		return false
+	}
+	if !communicates {
+		return true
+	}
+	if len(a.Networks) < len(b.Networks) || a.ExchangeRemark != "" && b.ExchangeRemark == "" {
 		return false
 	}
 	for i := range b.Networks {
-		if m, n := &a.Networks[i], &b.Networks[i]; m.Bandwidth*m.Efficiency < n.Bandwidth*n.Efficiency || m.Latency > n.Latency || m.Size < n.Size {
+		if m, n := &a.Networks[i], &b.Networks[i]; m.Bandwidth*m.Efficiency < n.Bandwidth*n.Efficiency || m.Latency > n.Latency || m.Size < n.Size || m.Topology != n.Topology {
 			return false
 		}
 	}
