@@ -109,10 +109,10 @@ func (p *Pricer) moveFloors() {
 // picosecond is less than any kernel takes.
 const picosecond = 1e-12
 
-// Effort is time and energy of one execution of an operator that computes.
-func (p *Pricer) Effort(o *op.Op) Effort {
-	t := p.Full(o)
-	w := p.Work(o, t, min(t, p.Static(o)))
+// Effort is time and energy of one execution of an operator that computes, and takes so many
+// seconds at the full clock.
+func (p *Pricer) Effort(o *op.Op, full float64) Effort {
+	w := p.Work(o, full, min(full, p.Static(o)))
 	perFlop := p.heat[o.Module%modulePlaces][o.Unit%unitPlaces]
 	return w.effort(p.system.Power, perFlop)
 }

@@ -220,7 +220,7 @@ func (p *Pricer) Price(o *op.Op) Cost {
 func (p *Pricer) Time(o *op.Op) float64 {
 	t := p.Full(o)
 	if p.longer > 0 {
-		e := p.Effort(o)
+		e := p.Effort(o, t)
 		t += p.longer * e.Clocked
 	}
 	return t

@@ -103,15 +103,15 @@ func (e *Effort) Seconds(clock float64) float64 {
 }
 
 // Joules at a share of the full clock.
-func (e *Effort) Joules(p *hardware.Power, clock float64) float64 {
-	squared := p.Clock.Squared(clock)
-	working := e.Steady + e.Clocked/clock
-	return e.Seconds(clock)*OnWatts(p, clock) + working*p.Busy*clock*squared + e.Core*squared + e.Moved
-}
+func (e *Effort) Joules(p *hardware.Power, clock float64) float64 { return e.at(p, clock).Joules }
 
 // OnWatts is what a chip draws at a share of the full clock while nothing runs.
 func OnWatts(p *hardware.Power, clock float64) float64 {
-	return p.Rest + (p.On-p.Rest)*clock*p.Clock.Squared(clock)
+	return onWatts(p, clock, p.Clock.Squared(clock))
+}
+
+func onWatts(p *hardware.Power, clock, squared float64) float64 {
+	return p.Rest + (p.On-p.Rest)*clock*squared
 }
 
 // Spent is time and energy of work at the clock that a power limit leads to.
@@ -164,7 +164,9 @@ func (e *Effort) Fitting(p *hardware.Power, limit float64) (s Spent, fits bool) 
 
 // at is time and energy at a share of the full clock.
 func (e *Effort) at(p *hardware.Power, clock float64) Spent {
-	return Spent{clock, e.Seconds(clock), e.Joules(p, clock), e.Steady + e.Clocked/clock}
+	squared, seconds, working := p.Clock.Squared(clock), e.Seconds(clock), e.Steady+e.Clocked/clock
+	joules := seconds*onWatts(p, clock, squared) + working*p.Busy*clock*squared + e.Core*squared + e.Moved
+	return Spent{clock, seconds, joules, working}
 }
 
 // nearlyAll is the share of a limit that a clock may leave unused, which is below rounding.

@@ -174,7 +174,7 @@ func addPrices(sums golden.Sums, p *cost.Pricer, powered bool, ops []op.Op) {
 			continue
 		}
 		if powered {
-			sums.Fields(of, p.Effort(o))
+			sums.Fields(of, p.Effort(o, p.Full(o)))
 			sums.Fields(of, p.Work(o, 1, 0.1))
 		}
 	}

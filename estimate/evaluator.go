@@ -45,6 +45,7 @@ type machinery struct {
 	clock       float64               // share of the full one, of the step evaluated last
 	follows     [PartCount]float64    // seconds of its parts that follow the clock, at the full one
 	priced      [][PartCount][]priced // by tokens
+	counts      *plan.Launches        // that their launches are of
 	repriced    int                   // operators on this system
 	evaluations int
 }
@@ -53,6 +54,32 @@ type machinery struct {
 type workspace struct {
 	list op.List
 	busy [op.MaxOps]cost.Busy
+	kept []priced // the operators with their prices at the full clock; nil: they are priced anew
+}
+
+// computing is how long the operators from one to another compute.
+func (e *Evaluator) computing(s *workspace, from, to int) (t float64) {
+	if s.kept == nil || e.clock < 1 {
+		return e.pricer.Computing(s.list.All()[from:to])
+	}
+	for i := from; i < to; i++ {
+		if o := &s.kept[i]; o.Class != op.Comm {
+			t += o.Repeat * o.full
+		}
+	}
+	return t
+}
+
+// launched is how many launches a host makes that runs the operators one by one.
+func (w *workspace) launched(counts *plan.Launches) (n float64) {
+	if w.kept == nil {
+		return w.list.Launched(counts)
+	}
+	for i := range w.kept {
+		o := &w.kept[i]
+		n += o.Repeat * o.launches
+	}
+	return n
 }
 
 // NewEvaluator prepares a problem. It fails when the system has no rate for a number type.
@@ -220,6 +247,7 @@ func (e *Evaluator) MemoryOf(p *plan.Plan) Memory {
 }
 
 func (e *Evaluator) lower(p *plan.Plan, s *op.Step) {
+	e.stage.kept, e.draft.kept, e.ends.kept = nil, nil, nil
 	e.lowerLayers(p, s, &e.stage.list)
 	if p.Drafts > 0 {
 		e.lowerer.Draft(p, s, &e.draft.list)
@@ -308,16 +336,16 @@ func (e *Evaluator) launching(p *plan.Plan, s *op.Step) float64 {
 
 // launches is how often the host launches something in a step that is not captured.
 func (e *Evaluator) launches(p *plan.Plan) float64 {
-	stage := e.stage.list.Launched(p.Launches)
+	stage := e.stage.launched(p.Launches)
 	if p.SharedLaunches > 0 && p.SharedBeside == 0 && p.Gathered && e.problem.Model.Experts.Shared > 0 {
 		stage += float64(p.SharedLaunches) * e.stage.list.Times(op.ExpertDown)
 	}
 	n := p.Overlap.Batches() * float64(p.Attention.PP) * stage
 	if p.Drafts > 0 {
-		n += float64(p.Drafts) * e.draft.list.Launched(p.Launches)
+		n += float64(p.Drafts) * e.draft.launched(p.Launches)
 	}
 	if e.problem.Assume.Ends {
-		n += e.ends.list.Launched(p.Launches)
+		n += e.ends.launched(p.Launches)
 	}
 	return float64(p.Batch.Count) * n
 }
@@ -335,7 +363,7 @@ func (e *Evaluator) pass(pricer *cost.Pricer, s *workspace, overlap plan.Overlap
 		e.blocks(pricer, overlap, out)
 		return
 	}
-	out.Computing = pricer.Computing(ops)
+	out.Computing = e.computing(s, 0, len(ops))
 }
 
 // communicating prices the collectives of a list, and returns all its operators.

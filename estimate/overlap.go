@@ -107,7 +107,7 @@ func (e *Evaluator) apart(pricer *cost.Pricer, p *plan.Plan, s *op.Step) float64
 // leg fills in what operators compute in one layer, with products on a share of the units.
 func (e *Evaluator) leg(pricer *cost.Pricer, p *schedule.Pass, b *schedule.Block, from, to int, left, aside float64, l *schedule.Leg) {
 	ops := p.Ops[from:to]
-	t := pricer.Computing(ops)
+	t := e.computing(&e.stage, from, to)
 	p.Computing += t
 	*l = schedule.Leg{Computing: (t + aside) / float64(b.Layers)}
 	if left < 1 {

@@ -21,7 +21,7 @@ func (e *Evaluator) fitting(p *plan.Plan, s *op.Step, t *schedule.Times) float64
 		batches, visit, launching = float64(under), seconds/float64(p.InFlight()), launching/float64(p.InFlight())
 	}
 	heat := 0.0
-	e.parts(p, s, func(_ PartKind, list *op.List, times float64) { heat += times * e.pricer.Heat(list.All()) })
+	e.parts(p, s, func(_ PartKind, of *workspace, times float64) { heat += times * e.pricer.Heat(of.list.All()) })
 	if heat+batches*(power.On+power.Busy)*visit <= power.Held*limit*batches*visit { // even if nothing of it waits
 		return 1
 	}
@@ -43,11 +43,11 @@ func (e *Evaluator) Full(p *plan.Plan, s *op.Step) float64 {
 // power of the system is not known.
 func (e *Evaluator) Effort(p *plan.Plan, s *op.Step) cost.Effort {
 	e.lower(p, s)
-	t := e.at(1, p, s, false, nil)
 	if e.system.Power == nil {
-		return cost.Effort{Steady: t.Step}
+		return cost.Effort{Steady: e.at(1, p, s, false, nil).Step}
 	}
 	effort := e.effort(p, s)
+	t := e.at(1, p, s, false, nil)
 	return effort.Lasting(t.Step, t.Launch)
 }
 
@@ -61,11 +61,12 @@ func (e *Evaluator) slowed(clock float64) schedule.Times {
 	return e.rules.Step(&e.work, nil)
 }
 
-// priced is an operator with its effort or, of communication, the bytes that it sends and the
-// joules of each.
+// priced is an operator with its launches, its seconds at the full clock and its effort or, of
+// communication, the bytes that it sends and the joules of each.
 type priced struct {
 	op.Op
 	cost.Effort
+	full, launches float64
 	bytes, perByte float64
 }
 
@@ -96,20 +97,25 @@ func (e *Evaluator) recent(s *op.Step) *[PartCount][]priced {
 // the same places, and are not priced again.
 func (e *Evaluator) effort(p *plan.Plan, s *op.Step) (sum cost.Effort) {
 	e.follows = [PartCount]float64{}
+	if e.counts != p.Launches {
+		e.counts, e.priced = p.Launches, e.priced[:0]
+	}
 	recent := e.recent(s)
-	e.parts(p, s, func(part PartKind, list *op.List, times float64) {
-		ops, known := list.All(), recent[part]
+	e.parts(p, s, func(part PartKind, of *workspace, times float64) {
+		ops, known := of.list.All(), recent[part]
 		if more := len(ops) - len(known); more > 0 {
 			known = append(known, make([]priced, more)...)
 			recent[part] = known
 		}
+		of.kept = known[:len(ops)]
 		for i := range ops {
 			o, last := &ops[i], &known[i]
 			if last.Op != *o {
 				e.repriced++
-				*last = priced{Op: *o}
+				*last = priced{Op: *o, launches: o.Launched(p.Launches)}
 				if o.Class != op.Comm {
-					last.Effort = e.pricer.Effort(o)
+					last.full = e.pricer.Full(o)
+					last.Effort = e.pricer.Effort(o, last.full)
 				} else {
 					bytes, level := e.pricer.Sent(o)
 					last.bytes, last.perByte = bytes, e.system.Power.LinkByte(level)
@@ -124,15 +130,15 @@ func (e *Evaluator) effort(p *plan.Plan, s *op.Step) (sum cost.Effort) {
 }
 
 // parts are the operators of a step, and how often one processor runs them.
-func (e *Evaluator) parts(p *plan.Plan, s *op.Step, visit func(part PartKind, list *op.List, times float64)) {
+func (e *Evaluator) parts(p *plan.Plan, s *op.Step, visit func(part PartKind, of *workspace, times float64)) {
 	count := float64(p.Batch.Count)
 	filled, _ := p.Filled(e.problem.Model.Layers)
-	visit(StagePart, &e.stage.list, count*filled*float64(p.Attention.PP)*turns(p)*overlapOf(p, s).Batches())
+	visit(StagePart, &e.stage, count*filled*float64(p.Attention.PP)*turns(p)*overlapOf(p, s).Batches())
 	if p.Drafts > 0 {
-		visit(DraftPart, &e.draft.list, count*float64(p.Drafts))
+		visit(DraftPart, &e.draft, count*float64(p.Drafts))
 	}
 	if e.problem.Assume.Ends {
-		visit(EndsPart, &e.ends.list, count)
+		visit(EndsPart, &e.ends, count)
 	}
 }
 

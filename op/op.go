@@ -140,14 +140,17 @@ func (l *List) AppendRuns(out []Run) []Run {
 // engine where it has some.
 func (l *List) Launched(counts *plan.Launches) (n float64) {
 	for i := range l.ops[:l.n] {
-		o := &l.ops[i]
-		launches := o.Launches()
-		if counts != nil && counts[o.Kind] > 0 && (o.Class != Comm || o.Group > 1) {
-			launches = float64(counts[o.Kind] - 1)
-		}
-		n += o.Repeat * launches
+		n += l.ops[i].Repeat * l.ops[i].Launched(counts)
 	}
 	return n
+}
+
+// Launched is how many of these are for one execution of an operator.
+func (o *Op) Launched(counts *plan.Launches) float64 {
+	if counts != nil && counts[o.Kind] > 0 && (o.Class != Comm || o.Group > 1) {
+		return float64(counts[o.Kind] - 1)
+	}
+	return o.Launches()
 }
 
 // Every kind has a place among the counts of engines.

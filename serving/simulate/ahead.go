@@ -98,11 +98,12 @@ func (r *run) catchUp(s *server, t float64, then bool) {
 		return
 	}
 	last := 0
-	for _, a := range s.ahead[1:] {
+	for i := 1; i < len(s.ahead); i++ {
+		a := &s.ahead[i]
 		if !(a.start < t || then && a.start == t) {
 			break
 		}
-		r.proceed(s, &a)
+		r.proceed(s, a)
 		last++
 	}
 	now, left := s.ahead[last], len(s.ahead)-1-last

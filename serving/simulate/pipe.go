@@ -67,7 +67,10 @@ func (p *pipe) enter(t, pass, pace float64) float64 {
 
 // seconds is the time of the next step and of its slowest stage; all stages keep the host as busy.
 func (s *server) seconds(t float64) (pass, pace float64) {
-	mean, stages := s.meanTokens(), 1
+	mean, stages := 0.0, 1
+	if s.pool.Shares {
+		mean = s.meanTokens()
+	}
 	if s.pipe != nil {
 		stages = s.pipe.stages
 	}
@@ -82,12 +85,15 @@ func (s *server) seconds(t float64) (pass, pace float64) {
 		k.work.Under = stages
 		one, slower := s.priced(i, t)
 		one += host
-		pace = max(pace, one/float64(stages))
 		if stages > 1 {
+			pace = max(pace, one/float64(stages))
 			k.work.Under = 1
 			one = s.alone(k) + slower + host
 		}
 		pass = max(pass, one)
+	}
+	if stages == 1 {
+		pace = pass
 	}
 	return pass, pace
 }
@@ -108,17 +114,18 @@ func (s *server) priced(rank int, t float64) (seconds, slower float64) {
 	if p == nil {
 		return s.pool.Times.Seconds(&k.work), 0
 	}
-	stages := float64(k.work.Under)
 	p.Effort(&k.work, &k.effort)
-	full := k.effort.Seconds(1)
+	stages, full := float64(k.work.Under), k.effort
 	if stages > 1 {
-		all := k.effort
 		k.effort = cost.Effort{}
-		k.effort.Add(1/stages, &all)
+		k.effort.Add(1/stages, &full)
 	}
 	k.spent = s.averages()[rank].spent(t, p, &k.effort)
 	seconds = stages * k.spent.Seconds
-	return seconds, seconds - full
+	if stages > 1 {
+		slower = seconds - full.Seconds(1)
+	}
+	return seconds, slower
 }
 
 // flight is a step still in the pipeline when its server starts the next chunk of the prompt.

@@ -471,7 +471,9 @@ func (s *server) poll(t float64) {
 		until = min(t, s.past[n-1])
 	}
 	for _, k := range s.ranks {
-		k.inbox.hand(&k.waiting, until)
+		if k.inbox.len() > 0 {
+			k.inbox.hand(&k.waiting, until)
+		}
 	}
 }
 
