@@ -81,9 +81,12 @@ func withFolders(entries []entry) []entry {
 	out := slices.Clone(entries)
 	seen := map[string]bool{}
 	for _, e := range entries {
-		for dir := path.Dir(e.name); dir != "." && dir != "/" && !seen[dir]; dir = path.Dir(dir) {
-			seen[dir] = true
-			out = append(out, entry{dir + "/", fs.ModeDir | 0o755, nil})
+		// By its letters: a name that begins with a point keeps it, and its folders sort before it.
+		for i, c := range e.name {
+			if dir := e.name[:i]; c == '/' && dir != "." && !seen[dir] {
+				seen[dir] = true
+				out = append(out, entry{dir + "/", fs.ModeDir | 0o755, nil})
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b entry) int { return cmp.Compare(a.name, b.name) })

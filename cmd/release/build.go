@@ -77,7 +77,7 @@ func (s source) build(ctx context.Context, t target, folder string) ([]byte, err
 }
 
 // mostBytes limits the program.
-const mostBytes = 26_500_000
+const mostBytes = 25_000_000
 
 // check looks at a program as its users will: small, stripped, and needing no library that a bare
 // system lacks.

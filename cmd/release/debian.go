@@ -45,6 +45,12 @@ func (s source) debian(t target, program []byte, shared []entry) ([]byte, error)
 		}
 		files = append(files, entry{name, e.mode, e.data})
 	}
+	history := fmt.Sprintf("throughline (%s) unstable; urgency=medium\n\n  * What is new: CHANGELOG.md beside this file.\n\n -- %s  %s\n", debianVersion(s.number), maintainer, s.when.Format(time.RFC1123Z))
+	packed, err := gzipped([]byte(history))
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, entry{"usr/share/doc/throughline/changelog.gz", 0o644, packed})
 	size := 0
 	var digests strings.Builder
 	for _, f := range files {

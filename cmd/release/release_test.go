@@ -163,8 +163,38 @@ func TestDebian(t *testing.T) {
 	if out, err := sum.CombinedOutput(); err != nil {
 		t.Errorf("%s %v", out, err)
 	}
+	installs(t, name)
 	if info, err := os.Stat(filepath.Join(dir, "usr/bin/throughline")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("the program: %v %v", info, err)
+	}
+}
+
+// installs puts a package into an empty system, as root of it, and takes it away again: dpkg, other
+// than dpkg-deb, makes no folder that the package does not name before its files.
+func installs(t *testing.T, name string) {
+	t.Helper()
+	root := t.TempDir()
+	for _, dir := range []string{"updates", "info", "triggers"} {
+		if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("unshare", "-r", "dpkg", "--version").CombinedOutput(); err != nil {
+		t.Logf("nothing is installed: %s %v", out, err)
+		return
+	}
+	installed := filepath.Join(root, "usr/share/man/man1/throughline-plan.1.gz")
+	for _, args := range [][]string{{"--install", name}, {"--verify", "throughline"}, {"--purge", "throughline"}} {
+		cmd := exec.Command("unshare", append([]string{"-r", "dpkg", "--root=" + root, "--log=/dev/null", "--force-architecture"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil || args[0] == "--verify" && len(out) > 0 {
+			t.Fatalf("%q: %s %v", args, out, err)
+		}
+		if _, err := os.Stat(installed); (err == nil) != (args[0] != "--purge") {
+			t.Errorf("%q: %v", args, err)
+		}
 	}
 }
 
