@@ -48,8 +48,15 @@ func TestDoors(t *testing.T) {
 	if len(noted) != 2 || noted[0] != there {
 		t.Errorf("noted %q", noted)
 	}
-	if _, err := Held(map[string][]byte{"a": nil}).ReadDir("a"); err == nil || errors.Is(err, ErrRefused) {
+	held := Held(map[string][]byte{there: nil}) // and this machine has one of that name
+	if _, err := held.ReadDir(filepath.Dir(there)); !errors.Is(err, ErrRefused) {
+		t.Errorf("a folder that is not held: %v", err)
+	}
+	if _, err := held.ReadDir(there); err == nil || !strings.HasSuffix(err.Error(), "is no folder") {
 		t.Errorf("a file is no folder: %v", err)
+	}
+	if about, err := held.Stat(there); err != nil || about.Mode() != 0o444 || !about.ModTime().IsZero() {
+		t.Errorf("what is held is no file that may be read: %v, %v", about, err)
 	}
 }
 
