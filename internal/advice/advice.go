@@ -10,6 +10,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
 
 	"throughline/deploy"
 	"throughline/engine"
@@ -76,6 +77,24 @@ type Options struct {
 	exhaustive bool       // disables pruning, so that tests can verify it
 	rough      bool       // results only start another search: they are those of the closed form
 	spares     bool       // those with the least energy in closed form are simulated
+}
+
+// Tell tells the progress of a search: its phase, the parts of that and those done, one at a time.
+func (o *Options) Tell(tell func(phase string, parts, done int)) {
+	var mu sync.Mutex
+	phase, parts, done := "searching", 0, 0
+	o.Phase = func(name string) {
+		mu.Lock()
+		defer mu.Unlock()
+		phase, parts, done = name, 0, 0
+		tell(phase, parts, done)
+	}
+	o.Progress = func(more, ended int) {
+		mu.Lock()
+		defer mu.Unlock()
+		parts, done = parts+more, done+ended
+		tell(phase, parts, done)
+	}
 }
 
 func OptionsOf(l *question.Loaded, engines []*engine.Engine) Options {

@@ -37,7 +37,15 @@ type Row struct {
 	Change any    `json:"change"` // between numbers, as a share of a; nil: unknown
 }
 
-func (r *Row) Differs() bool { return r.A != r.B }
+// Differs reports whether the sides do, by more than the order of sums explains.
+func (r *Row) Differs() bool {
+	a, known := r.A.(float64)
+	b, both := r.B.(float64)
+	if known && both {
+		return math.Abs(b-a) > 1e-9*max(math.Abs(a), math.Abs(b))
+	}
+	return r.A != r.B
+}
 
 // Difference is two sides with their figures.
 type Difference struct {
@@ -55,11 +63,11 @@ type side struct {
 	system  *hardware.System // of a system
 }
 
-// Of compares two references: FILE.json#ROW of a plan, a system by name or file, or a file of
-// results, with #ROW a row of a table.
+// Of compares two references: FILE.json#ROW of a plan, a deployment as parameters of an address, a
+// system by name or file, or a file of results, with #ROW a row of a table.
 func Of(in *files.Door, a, b string) (*Difference, error) {
-	one, errA := read(in, a)
-	other, errB := read(in, b)
+	one, errA := read(in, a, "A")
+	other, errB := read(in, b, "B")
 	if err := document.Join(errA, errB); err != nil {
 		return nil, err
 	}
@@ -100,7 +108,14 @@ const (
 	aFile   = "a file of results"
 )
 
-func read(in *files.Door, ref string) (*side, error) {
+func read(in *files.Door, ref, letter string) (*side, error) {
+	if words := question.FromParameters(ref); words["model"] != "" {
+		q := question.NewFixedQuery(in, question.Explain, words)
+		if q.Wrong != nil {
+			return nil, q.Wrong
+		}
+		return deployed(letter, &q.Question, 0)
+	}
 	name, row, given := strings.Cut(ref, "#")
 	plain := strings.TrimSuffix(name, ".gz")
 	_, missing := in.Stat(name)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -46,6 +47,31 @@ type tool struct {
 	give        func(ctx context.Context, words map[string]string, in *files.Door) (*answer, error)
 }
 
+// telling is where a search tells how far it is, as a value of a context.
+type telling struct{}
+
+// progressPause is the least time between two messages on progress.
+const progressPause = 200 * time.Millisecond
+
+// withProgress lets a search tell a client that has asked for it how far it is.
+func withProgress(ctx context.Context, r *sdk.CallToolRequest) context.Context {
+	token := r.Params.GetProgressToken()
+	if token == nil {
+		return ctx
+	}
+	var last time.Time
+	told := 0.0 // grows, as the protocol asks, while parts of phases do not
+	return context.WithValue(ctx, telling{}, func(phase string, parts, done int) {
+		if time.Since(last) < progressPause {
+			return
+		}
+		last = time.Now()
+		told++
+		message := fmt.Sprintf("%s: %d of %d", phase, done, parts)
+		r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: told, Message: message}) // who has gone hears nothing
+	})
+}
+
 // held lets a question of the library through a door.
 func held(in *files.Door) throughline.Option { return func(a *question.Query) { a.In = in } }
 
@@ -55,9 +81,9 @@ func tools() []tool {
 		{"estimate", "Predict one deployment: time to first token, time per output token, throughput, memory, power.", nil, question.Estimate, estimate},
 		{"explain", "Explain where the time of one deployment goes, which limit binds, and which change of the hardware would help most.", nil, question.Explain, explain},
 		{"simulate", "Send requests through one deployment event by event: percentiles of what clients see at a request rate, or the highest rate that holds limits.", nil, question.Simulate, simulate},
-		{"diff", "Put two systems side by side, number by number, and say why one is faster.", api.Object{
+		{"diff", "Put two deployments or two systems side by side, number by number, and say why one is faster.", api.Object{
 			"type": "object", "required": []string{"a", "b"},
-			"properties": api.Object{"a": api.Object{"type": "string", "description": "a system"}, "b": api.Object{"type": "string", "description": "another"}},
+			"properties": api.Object{"a": api.Object{"type": "string", "description": "a system, or a deployment: settings of explain as parameters, model=Llama-3.1-8B&system=H200&tp=2"}, "b": api.Object{"type": "string", "description": "the other"}},
 		}, 0, diff},
 		{"models", "List the built-in models.", api.Object{"type": "object"}, 0, listed(report.Models)},
 		{"systems", "List the built-in systems: GPUs and other chips.", api.Object{"type": "object"}, 0, listed(report.Systems)},
@@ -65,8 +91,14 @@ func tools() []tool {
 }
 
 func plan(ctx context.Context, words map[string]string, in *files.Door) (*answer, error) {
-	p, err := throughline.Plan(ctx, words, held(in))
+	p, err := throughline.NewPlans(words, held(in))
 	if err != nil {
+		return nil, err
+	}
+	if tell, ok := ctx.Value(telling{}).(func(string, int, int)); ok {
+		p.Options.Tell(tell)
+	}
+	if err := p.Search(ctx); err != nil {
 		return nil, err
 	}
 	said := sentence.Plan(p.Plans)
@@ -112,7 +144,7 @@ func diff(_ context.Context, words map[string]string, in *files.Door) (*answer, 
 	var errs []error
 	for _, name := range []string{"a", "b"} {
 		if words[name] == "" {
-			errs = append(errs, question.OfSetting(name, errors.New("is missing: a system")))
+			errs = append(errs, question.OfSetting(name, errors.New("is missing: a system or a deployment")))
 		}
 	}
 	for name := range words {
@@ -167,7 +199,10 @@ func NewServer(in *files.Door) *sdk.Server {
 			Name: t.name, Description: t.about, InputSchema: t.schema(),
 			Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &closed},
 		}, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			a, err := t.ask(ctx, r.Params.Arguments, in)
+			a, err := t.ask(withProgress(ctx, r), r.Params.Arguments, in)
+			if ctx.Err() != nil { // nobody waits
+				return nil, ctx.Err()
+			}
 			if err != nil {
 				return wrong(err), nil
 			}

@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -188,5 +190,45 @@ func TestAddedFiles(t *testing.T) {
 	input["system"] = "yours.json"
 	if r := call(t, c, "estimate", input); !r.IsError || !slices.ContainsFunc(text(r), func(s string) bool { return strings.Contains(s, "files are not opened here") }) {
 		t.Errorf("%v", text(r))
+	}
+}
+
+// Who asks for it hears how far a search is, ever further; who cancels a question ends it.
+func TestProgress(t *testing.T) {
+	there, here := sdk.NewInMemoryTransports()
+	server, err := NewServer(files.Held(nil)).Connect(t.Context(), there, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan sdk.ProgressNotificationParams, 1000)
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, &sdk.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { told <- *r.Params },
+	}).Connect(t.Context(), here, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); server.Wait() })
+	asked := &sdk.CallToolParams{Name: "plan", Arguments: map[string]any{"model": "Llama-3.1-70B", "system": "H200", "gpus": 16, "rate": 4, "tpot": "p99:30ms", "ttft": "p99:2s"}}
+	asked.SetProgressToken("mine")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.CallTool(ctx, asked)
+		ended <- err
+	}()
+	last := 0.0
+	for range 2 {
+		p := <-told
+		if p.Progress <= last || p.Message == "" || p.ProgressToken != "mine" {
+			t.Errorf("after %v: %+v", last, p)
+		}
+		last = p.Progress
+	}
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("a question that is cancelled ends with %v", err)
+	}
+	if r := call(t, c, "diff", map[string]any{"a": "model=Llama-3.1-8B&system=H200&batch=8", "b": "model=Llama-3.1-8B&system=H200&batch=8&tp=2"}); r.IsError || !strings.Contains(text(r)[0], "tokens/s/GPU") {
+		t.Errorf("two deployments: %v", text(r))
 	}
 }

@@ -19,7 +19,7 @@ func Between(d *difference.Difference) (*chart.Chart, error) {
 	bars := diverging{unit: "ms of a GPU per token", a: "A", b: "B"}
 	for i := range d.Rows {
 		r := &d.Rows[i]
-		if name, ok := strings.CutPrefix(r.Field, costPrefix); ok {
+		if name, ok := strings.CutPrefix(r.Field, costPrefix); ok && r.Differs() {
 			a, _ := r.A.(float64)
 			b, _ := r.B.(float64)
 			bars.add(name, a, b)

@@ -3,7 +3,10 @@ package question
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,6 +37,27 @@ type Change struct {
 func IsPath(name string) bool {
 	of, _, found := strings.Cut(name, ".")
 	return found && (of == string(OfSystem) || of == string(OfModel) || of == string(OfEngine))
+}
+
+// FromParameters is the words of a question that is written as parameters of an address:
+// model=llama_3_8b&system=H200&sys.mem1.GBps=6000. What is none has no words.
+func FromParameters(text string) map[string]string {
+	out := map[string]string{}
+	q, err := url.ParseQuery(text)
+	if err != nil {
+		return out
+	}
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		switch {
+		case !IsPath(name):
+			out[name] = q.Get(name)
+		case out["set"] == "":
+			out["set"] = name + "=" + q.Get(name)
+		default:
+			out["set"] += "," + name + "=" + q.Get(name)
+		}
+	}
+	return out
 }
 
 func parseChange(word string) (Change, error) {

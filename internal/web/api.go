@@ -41,7 +41,7 @@ var calls = []call{
 			return nil, err
 		}
 		if to != nil {
-			reportProgress(p, progressTo(to))
+			p.Options.Tell(progressTo(to))
 			p.Options.Sofar = func(a *advice.Advice) {
 				if len(a.Ranked) > 0 {
 					to.put(message{name: "sofar", data: marshal(report.AdviceJSON(&advice.Plans{Loaded: p.Loaded, Options: p.Options, Advice: a}))})
@@ -71,24 +71,6 @@ var calls = []call{
 
 // literal is an answer that is written as it is.
 type literal []byte
-
-// reportProgress tells the progress of a search.
-func reportProgress(p *throughline.Plans, tell progress) {
-	var mu sync.Mutex
-	phase, parts, done := "searching", 0, 0
-	p.Options.Phase = func(name string) {
-		mu.Lock()
-		defer mu.Unlock()
-		phase, parts, done = name, 0, 0
-		tell(phase, parts, done)
-	}
-	p.Options.Progress = func(more, ended int) {
-		mu.Lock()
-		defer mu.Unlock()
-		parts, done = parts+more, done+ended
-		tell(phase, parts, done)
-	}
-}
 
 // programs adds the answers for programs.
 func (s *Server) programs(mux *http.ServeMux) {

@@ -60,7 +60,11 @@ const kindName, oneName = "kind", "name"
 
 func init() { ofPage = append(ofPage, kindName, oneName) }
 
-func (s *Server) browse(_ context.Context, st *state) (content, error) {
+func (s *Server) browse(ctx context.Context, st *state) (content, error) {
+	pins, err := s.pinned(ctx, st)
+	if err != nil {
+		return content{}, err
+	}
 	c := &catalogued{Kind: st.shown[kindName], One: st.shown[oneName]}
 	if c.Kind == "" {
 		c.Kind = "models"
@@ -72,7 +76,6 @@ func (s *Server) browse(_ context.Context, st *state) (content, error) {
 		}
 		c.Kinds = append(c.Kinds, option{k, st.language.say(k), st.to(browsing, nil, shown, st.pins), k == c.Kind})
 	}
-	var err error
 	switch c.Kind {
 	case "models":
 		err = list(c, st, report.Models, model.Catalogue.Names())
@@ -89,7 +92,7 @@ func (s *Server) browse(_ context.Context, st *state) (content, error) {
 	default:
 		err = question.OfSetting(kindName, errors.New(document.NotOneOf(c.Kind, []string{"models", "systems", "engines"})))
 	}
-	return content{data: c, commands: []string{}, title: st.language.say("Catalogue"), takes: []link{{"JSON", api.Path + c.Kind}}}, err
+	return content{data: c, pins: pins, commands: []string{}, title: st.language.say("Catalogue"), takes: []link{{"JSON", api.Path + c.Kind}}}, err
 }
 
 // list fills the table of names.

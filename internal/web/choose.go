@@ -12,6 +12,7 @@ import (
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"throughline"
+	"throughline/deploy"
 	"throughline/internal/advice"
 	"throughline/internal/picture"
 	"throughline/internal/question"
@@ -46,6 +47,8 @@ type choice struct {
 	Dots            int
 	Rows            []row
 	Front           []row
+	Known           []row // the ranked ones, then others of the frontier, which a limit that is dragged brings up
+	Limited         bool  // the chart has a side that is forbidden
 	Picked          *picked
 	Ranked          string // by what
 	Reasons         []string
@@ -78,8 +81,11 @@ type row struct {
 	Open, Pin   string // addresses
 	Why         string
 	On, Pinned  bool
+	Merit       float64 // less is better
+	Hidden      bool
 
 	candidate *advice.Candidate
+	code      string // its words
 }
 
 // bandedValue is a figure with its band.
@@ -173,12 +179,12 @@ const phasePause = time.Second
 func (s *Server) listen(ctx context.Context, st *state) func([]*systemPlan, string, *throughline.Plans) {
 	return func(before []*systemPlan, system string, p *throughline.Plans) {
 		var told time.Time
-		reportProgress(p, func(phase string, parts, done int) { // one at a time
+		p.Options.Tell(func(phase string, parts, done int) { // one at a time
 			if phase == "searching" || time.Since(told) < phasePause { // which is soon over
 				return
 			}
 			told = time.Now()
-			st.sofar.put(message{name: "phase", page: &content{phase: fmt.Sprintf("%s: %d of %d", phase, done, parts)}})
+			st.sofar.put(message{name: "phase", page: &content{phase: st.language.say(phase) + ": " + st.language.tell("%d of %d", done, parts)}})
 		})
 		p.Options.Sofar = func(a *advice.Advice) {
 			if len(a.Ranked) == 0 {
@@ -223,7 +229,7 @@ func (s *Server) chosen(ctx context.Context, st *state, plans []*systemPlan) (co
 	}
 	ranking := rankedRows(plans)
 	if len(ranking) == 0 {
-		out.title, out.takes = "No deployment was found", out.takes[:1]
+		out.title, out.takes = st.language.say("No deployment was found"), out.takes[:1]
 		c.explainNone(st, plans[0])
 		return out, nil
 	}
@@ -232,11 +238,13 @@ func (s *Server) chosen(ctx context.Context, st *state, plans []*systemPlan) (co
 		return content{}, err
 	}
 	lead := ranking[0]
-	c.Says = append(sentence.Plan(lead.of.Plans.Plans), comparisons(plans, lead)...)
+	c.Says = append(sentence.Plan(lead.of.Plans.Plans), comparisons(st.language, plans, lead)...)
 	c.Big, c.Unit, c.Band = headline(&lead.of.Options, lead.Candidate)
+	c.Unit = st.language.say(c.Unit)
 	c.rank(st, plans, pins)
 	c.pick(st, plans)
 	c.markPins(pins)
+	c.know()
 	out.pins = pins
 	if err := c.beside(ctx, s, st, plans); err != nil {
 		return content{}, err
@@ -245,10 +253,10 @@ func (s *Server) chosen(ctx context.Context, st *state, plans []*systemPlan) (co
 }
 
 // comparisons say how much the best of other systems give.
-func comparisons(plans []*systemPlan, lead rankedRow) (out []string) {
+func comparisons(l *language, plans []*systemPlan, lead rankedRow) (out []string) {
 	for _, f := range plans {
 		if f != lead.of && len(f.Ranked) > 0 {
-			out = append(out, fmt.Sprintf("%s gives %s times as much per GPU.", f.Loaded.Decode.Name, number.Plain(f.Ranked[0].PerGPU()/lead.PerGPU(), 2)))
+			out = append(out, l.tell("%s gives %s times as much per GPU.", f.Loaded.Decode.Name, number.Plain(f.Ranked[0].PerGPU()/lead.PerGPU(), 2)))
 		}
 	}
 	return out
@@ -328,6 +336,7 @@ func (c *choice) rank(st *state, plans []*systemPlan, pins []pin) {
 	if c.Ranked == "" {
 		c.Ranked = "tokens/s/GPU"
 	}
+	c.Ranked = st.language.say(c.Ranked)
 	for _, r := range rankedRows(plans) {
 		c.Rows = append(c.Rows, st.row(r, pins, len(plans) > 1))
 	}
@@ -338,16 +347,27 @@ func (c *choice) rank(st *state, plans []*systemPlan, pins []pin) {
 	}
 }
 
+// know lists all rows, of those that are ranked and on the frontier only once.
+func (c *choice) know() {
+	c.Known = slices.Clone(c.Rows)
+	for _, r := range c.Front {
+		if !slices.ContainsFunc(c.Rows, func(ranked row) bool { return ranked.code == r.code }) {
+			r.Hidden = true
+			c.Known = append(c.Known, r)
+		}
+	}
+}
+
 // row is a candidate in words.
 func (st *state) row(r rankedRow, pins []pin, kinds bool) row {
 	rec := &r.Record
 	words := r.of.rowWords(r.Candidate)
 	code := encoded(words)
 	out := row{
-		Ref: "r" + strings.ReplaceAll(r.number, ".", "-"), Number: r.number, Place: -1, Title: titleOf(r.Candidate), Plan: planText(r.Candidate),
+		Ref: "r" + strings.ReplaceAll(r.number, ".", "-"), Number: r.number, Place: -1, Title: st.language.titleOf(r.Candidate), Plan: planText(r.Candidate),
 		Batch: r.Deployment.Of(op.Decode).Plan.Batch.Size, Clients: rec.Clients, User: number.Plain(1/rec.TPOT, 3), Rate: number.Rate(rec.Requests),
 		Memory: number.Plain(rec.Held/(1<<30), 3), TTFT: bandedValue{number.Time(rec.TTFT, 3), ""}, TPOT: bandedValue{number.Time(rec.TPOT, 3), ""},
-		PerGPU: bandedValue{number.Rate(r.PerGPU()), ""}, On: st.shown[rowName] == r.number, candidate: r.Candidate,
+		PerGPU: bandedValue{number.Rate(r.PerGPU()), ""}, On: st.shown[rowName] == r.number, Merit: r.Merit(r.of.Options.Objective), candidate: r.Candidate, code: code,
 		Open: st.to(choosing, st.words, withWord(st.shown, rowName, r.number), st.pins),
 	}
 	if kinds {
@@ -376,12 +396,17 @@ func (st *state) row(r rankedRow, pins []pin, kinds bool) row {
 	return out
 }
 
-// titleOf says how a deployment is made, in two words.
-func titleOf(c *advice.Candidate) string {
-	how := "aggregated"
-	if c.Deployment.Split() {
-		how = "disaggregated"
+// pools says whether one or two pools serve.
+func (l *language) pools(d *deploy.Deployment) string {
+	if d.Split() {
+		return l.say("disaggregated")
 	}
+	return l.say("aggregated")
+}
+
+// titleOf says how a deployment is made, in two words.
+func (l *language) titleOf(c *advice.Candidate) string {
+	how := l.pools(&c.Deployment)
 	if e := c.Engine(); e != nil {
 		return how + ", " + e.Title
 	}
@@ -417,6 +442,7 @@ func (c *choice) draw(st *state, plans []*systemPlan, pins []pin) error {
 		return nil // the reasons say why
 	}
 	c.Chart, _ = figure(drawn, st.width(mainWidth), 0, "front")
+	c.Limited = strings.Contains(string(c.Chart), `data-p="forbidden"`)
 	return nil
 }
 
@@ -427,7 +453,7 @@ func (st *state) options(list []picture.Figure, name string, on *picture.Figure)
 		if i == 0 {
 			shown = without(st.shown, name)
 		}
-		out = append(out, option{f.Name, f.Title, st.to(st.view, st.words, shown, st.pins), f == on})
+		out = append(out, option{f.Name, st.language.say(f.Title), st.to(st.view, st.words, shown, st.pins), f == on})
 	}
 	return out
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
+	"throughline/internal/api"
 	"throughline/internal/difference"
 	"throughline/internal/gap"
 	"throughline/internal/picture"
@@ -16,6 +18,7 @@ import (
 	"throughline/internal/question"
 	"throughline/internal/report"
 	"throughline/internal/sentence"
+	"throughline/internal/shell"
 	"throughline/internal/table"
 	"throughline/number"
 )
@@ -66,16 +69,19 @@ func (s *Server) compare(ctx context.Context, st *state) (content, error) {
 		return content{}, err
 	}
 	c := &compared{}
-	out := content{data: c, pins: pins, title: st.language.say("Compare")}
+	out := content{data: c, pins: pins, commands: []string{}, title: st.language.say("Compare")}
 	if len(pins) >= 2 {
 		second := 1
 		if at := strings.Index(letters, st.shown[secondName]); at > 0 && at < len(pins) {
 			second = at
 		}
 		pins[0].On, pins[second].On = true, true
-		if err := c.between(s, st, &pins[0], &pins[second]); err != nil {
+		a, b := &pins[0], &pins[second]
+		if err := c.between(s, st, a, b); err != nil {
 			return content{}, err
 		}
+		out.commands = []string{"throughline diff " + shell.Quote(a.code) + " " + shell.Quote(b.code)}
+		out.takes = []link{{"JSON", api.Path + "diff?" + url.Values{"a": {a.code}, "b": {b.code}}.Encode()}}
 	}
 	var measured *gap.Result
 	if st.words["measured"] != "" {
@@ -98,10 +104,9 @@ func (s *Server) compare(ctx context.Context, st *state) (content, error) {
 		return content{}, err
 	}
 	c.Missing = len(pins) < 2 && c.Gap == nil && c.Profile == nil && c.Near == nil
-	if c.Gap == nil && c.Profile == nil {
-		out.commands = []string{}
-	} else {
-		out.takes = []link{{"JSON", st.programs(st.words)}}
+	if c.Gap != nil || c.Profile != nil {
+		out.commands = append(out.commands, st.view.command(st.words))
+		out.takes = append(out.takes, link{"JSON", st.programs(st.words)})
 	}
 	return out, nil
 }
@@ -182,15 +187,7 @@ func (s *Server) diff(w http.ResponseWriter, r *http.Request) {
 	}
 	var d *difference.Difference
 	err = s.work.do(r.Context(), s.deadline, func(context.Context) (err error) {
-		if !strings.Contains(a, "=") {
-			d, err = s.compareSystems(a, b)
-			return err
-		}
-		x, y := s.fixedQuery(question.Explain, decoded(a)), s.fixedQuery(question.Explain, decoded(b))
-		if err := errors.Join(x.Wrong, y.Wrong); err != nil {
-			return err
-		}
-		d, err = difference.Deployed("A", &x.Question, "B", &y.Question)
+		d, err = difference.Of(s.door(), a, b)
 		return err
 	})
 	if err != nil {

@@ -4,18 +4,17 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"throughline/hardware"
 	"throughline/internal/question"
 	"throughline/model"
-	"throughline/number"
 )
 
 // control is a setting as part of the form.
 type control struct {
 	Before  string // the text of the sentence before it
+	After   string // a comma that stays on its line
 	Name    string
 	Label   string
 	Value   string
@@ -24,7 +23,8 @@ type control struct {
 	Kind    string // text, number or switch
 	List    string // id of a list of suggestions
 	Choices []string
-	On      bool // a switch that is on
+	On      bool      // a switch that is on
+	Words   [2]string // of a switch that is off, and on
 	Wrong   string
 }
 
@@ -46,6 +46,9 @@ func (st *state) controls() (sentence []control, groups []group) {
 		in[p.setting] = true
 		c := st.control(s)
 		c.Before = st.language.say(p.before)
+		if rest := strings.TrimLeft(c.Before, ",，"); len(sentence) > 0 {
+			sentence[len(sentence)-1].After, c.Before = strings.TrimSuffix(c.Before, rest), rest
+		}
 		if c.Shown = readable(st.words[p.setting]); c.Shown == "" {
 			c.Shown = st.language.say(p.empty)
 		}
@@ -75,16 +78,9 @@ func (st *state) controls() (sentence []control, groups []group) {
 
 var unit = regexp.MustCompile(`([0-9])(ms|us|s)\b`)
 
-// readable is a word as a sentence has it: lists with spaces, numbers with commas, times with
-// units.
+// readable is a word as a sentence has it: lists with spaces, times with units.
 func readable(text string) string {
-	parts := strings.Split(text, ",")
-	for i, p := range parts {
-		if n, err := strconv.Atoi(p); err == nil && n >= 1e3 {
-			parts[i] = number.Grouped(n)
-		}
-	}
-	return unit.ReplaceAllString(strings.Join(parts, ", "), "$1 $2")
+	return unit.ReplaceAllString(strings.ReplaceAll(text, ",", ", "), "$1 $2")
 }
 
 // leftOut are settings that pages have other ways for, or that are of the machine.
@@ -98,7 +94,7 @@ func (st *state) control(s *question.Setting) control {
 	}
 	switch {
 	case s.Kind() == question.Switch:
-		c.Kind, c.On = "switch", c.Value == "true"
+		c.Kind, c.On, c.Words = "switch", c.Value == "true", [2]string{st.language.say("off"), st.language.say("on")}
 	case s.Name == "model":
 		c.List = "models"
 	case s.Name == "system" || s.Name == "decode-system":

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -121,9 +120,9 @@ func (s *Server) frame(w http.ResponseWriter, r *http.Request) {
 			got.Big, got.Unit, got.Band = bigTime(x.Explained, x.main)
 			if was != nil {
 				got.Was = number.Time(was.seconds(x.Phases[x.main].Phase), 3)
-				got.Says = append(got.Says, fmt.Sprintf("With the numbers of the file it is %s.", got.Was))
+				got.Says = append(got.Says, st.language.tell("With the numbers of the file it is %s.", got.Was))
 			}
-			got.operators(x.Why[x.at], &x.Phases[x.at])
+			got.operators(st.language, x.Why[x.at], &x.Phases[x.at])
 			charts, scenes := st.whyCharts(x.Explained, x.at, was.ghost())
 			out.Drawn = secretText(9)
 			before, known := s.drawn.get(from)

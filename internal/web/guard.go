@@ -82,8 +82,8 @@ func (s *Server) matches(key string) bool {
 }
 
 func (s *Server) knows(r *http.Request) bool {
-	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		return s.matches(bearer)
+	if scheme, key, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		return s.matches(key)
 	}
 	c, err := r.Cookie(s.cookie)
 	return err == nil && s.matches(c.Value)

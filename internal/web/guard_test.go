@@ -72,9 +72,12 @@ func TestGuards(t *testing.T) {
 		{"out of the folder", get(s, "GET", "/assets/..%2f..%2fserver.go", nil), 404},
 		{"out of the folder, plainly", get(s, "GET", "/assets/%2e%2e/%2e%2e/etc/passwd", nil), 404},
 		{"no such page", get(s, "GET", "/none", nil), 404},
-		{"another method", get(s, "DELETE", "/api/v1/plan", nil), 404},
+		{"another method", get(s, "DELETE", "/api/v1/plan", nil), 405},
+		{"a question posted to a list", get(s, "POST", "/api/v1/models", nil), 405},
+		{"a list of all files", get(s, "GET", "/assets/", nil), 404},
+		{"another way to write the scheme", get(s, "GET", "/", nil, header("Authorization", "bearer "+testKey)), 200},
 	} {
-		if c.got.Code != c.status && !(c.status == 404 && (c.got.Code == 405 || c.got.Code == 301 || c.got.Code == 307)) {
+		if c.got.Code != c.status && !(c.status == 404 && (c.got.Code == 301 || c.got.Code == 307)) {
 			t.Errorf("%s: status %d, not %d: %.200s", c.name, c.got.Code, c.status, c.got.Body)
 		}
 		for name, want := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"} {
@@ -209,14 +212,27 @@ func TestBodies(t *testing.T) {
 	if got := get(s, "POST", "/catalogue", strings.NewReader("text="+string(bytes.Repeat([]byte("a"), 2<<20))), header("Content-Type", "application/x-www-form-urlencoded")); got.Code != http.StatusRequestEntityTooLarge {
 		t.Errorf("a long text has status %d", got.Code)
 	}
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	form.WriteField("back", "/load?model=llama_3_8b&system=H200")
-	form.WriteField("setting", "trace")
-	file, _ := form.CreateFormFile("file", "../../my trace.csv")
-	io.WriteString(file, "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,300,30\n2,50,5\n")
-	form.Close()
-	got := get(s, "POST", "/uploads", &body, header("Content-Type", form.FormDataContentType()))
+	send := func(name string, data []byte) *httptest.ResponseRecorder {
+		var body bytes.Buffer
+		form := multipart.NewWriter(&body)
+		form.WriteField("back", "/load?model=llama_3_8b&system=H200")
+		form.WriteField("setting", "trace")
+		file, _ := form.CreateFormFile("file", name)
+		file.Write(data)
+		form.Close()
+		return get(s, "POST", "/uploads", &body, header("Content-Type", form.FormDataContentType()))
+	}
+	full := make([]byte, mostUpload+1)
+	if got := send("full.csv", full[1:]); got.Code != 303 {
+		t.Errorf("64 MiB have status %d", got.Code)
+	}
+	if got := send("large.csv", full); got.Code != http.StatusRequestEntityTooLarge || !strings.Contains(got.Body.String(), "64 MiB") {
+		t.Errorf("a byte more has status %d: %.300s", got.Code, got.Body)
+	}
+	if to := send("数据.csv", []byte("x")).Header().Get("Location"); !strings.HasSuffix(to, ".csv") {
+		t.Errorf("a name in Chinese becomes %s", to)
+	}
+	got := send("../../my trace.csv", []byte("arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,300,30\n2,50,5\n"))
 	to := got.Header().Get("Location")
 	if got.Code != 303 || !strings.HasPrefix(to, "/load?model=llama_3_8b&system=H200&trace=") || strings.Contains(to, "..") {
 		t.Fatalf("status %d to %q", got.Code, to)

@@ -92,7 +92,7 @@ func (s *Server) load(ctx context.Context, st *state) (content, error) {
 	big := bandedTime(seen.Summary.TTFT.Quantile(0.99), band)
 	l.Big, l.Unit, _ = strings.Cut(big.Value, " ")
 	l.Unit, l.Band = l.Unit+" p99 TTFT", big.Band
-	l.table(seen)
+	l.table(st.language, seen)
 	title := report.DeploymentTitle(&sim.Deployment, false)
 	for _, k := range picture.LoadKinds {
 		c, err := k.Draw(picture.Load{Title: title, Result: got})
@@ -109,7 +109,7 @@ func (s *Server) load(ctx context.Context, st *state) (content, error) {
 	if st.words["trace"] == "" && st.words["concurrency"] == "" {
 		l.Curve = strings.Replace(st.address(), "/load?", "/load/curve?", 1)
 	}
-	return content{data: l, pins: pins, takes: st.loadTakes(), title: fmt.Sprintf("p99 TTFT %s %s", l.Big, title)}, nil
+	return content{data: l, pins: pins, takes: st.loadTakes(), title: fmt.Sprintf("p99 TTFT %s %s", big.Value, title)}, nil
 }
 
 // startRate is seven tenths of the rate that closed clients reach: one to begin with.
@@ -150,7 +150,7 @@ func (s *Server) mostRate(ctx context.Context, words map[string]string) (float64
 }
 
 // table lists the percentiles.
-func (l *loaded) table(seen *simulate.Seen) {
+func (l *loaded) table(say *language, seen *simulate.Seen) {
 	for _, one := range []struct {
 		name  string
 		of    *simulate.Distribution
@@ -164,7 +164,7 @@ func (l *loaded) table(seen *simulate.Seen) {
 			continue
 		}
 		at := func(q float64) string { return number.Time(one.of.Quantile(q), 3) }
-		p := percentiles{Name: one.name, Mean: number.Time(one.of.Mean(), 3), P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99)}
+		p := percentiles{Name: say.say(one.name), Mean: number.Time(one.of.Mean(), 3), P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99)}
 		if one.limit > 0 {
 			p.Limited, p.Limit = true, one.told+" ≤ "+number.Time(one.limit, 3)
 			limit := seen.Terms.TTFT

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -90,14 +89,14 @@ func (st *state) ideas() []link {
 	}
 	if st.view == chips {
 		return []link{
-			{"memory bandwidth × network 0", to(chips, "vary", "sys.mem1.GBps=x0.5:x2:9,sys.networks[0].bandwidth=x0.5:x2:9")},
-			{"batch × context", to(chips, "batch", "1,4,16,64,128", "isl", "512,2048,8192,32768")},
+			{st.language.say("memory bandwidth × network 0"), to(chips, "vary", "sys.mem1.GBps=x0.5:x2:9,sys.networks[0].bandwidth=x0.5:x2:9")},
+			{st.language.say("batch × context"), to(chips, "batch", "1,4,16,64,128", "isl", "512,2048,8192,32768")},
 		}
 	}
 	return []link{
-		{"lengths of prompts × answers", to(mapping, "isl", "512,2048,8192", "osl", "128,512,2048")},
-		{"systems × lengths of prompts", to(mapping, "system", "H100_SXM,H200,B200", "isl", "512,2048,8192")},
-		{"GPUs × limits of TPOT", to(mapping, "gpus", "8,16,32", "tpot", "20ms,50ms,100ms")},
+		{st.language.say("lengths of prompts × answers"), to(mapping, "isl", "512,2048,8192", "osl", "128,512,2048")},
+		{st.language.say("systems × lengths of prompts"), to(mapping, "system", "H100_SXM,H200,B200", "isl", "512,2048,8192")},
+		{st.language.say("GPUs × limits of TPOT"), to(mapping, "gpus", "8,16,32", "tpot", "20ms,50ms,100ms")},
 	}
 }
 
@@ -113,8 +112,12 @@ func (s *Server) chart(ctx context.Context, st *state) (content, error) {
 		return content{elsewhere: to}, nil
 	}
 	m := &mapped{Ideas: st.ideas()}
-	out := content{data: m, title: "Map"}
-	r, err := s.scanned(ctx, st.view.of, st.words, true, s.filling(st))
+	pins, err := s.pinned(ctx, st)
+	if err != nil {
+		return content{}, err
+	}
+	out := content{data: m, pins: pins}
+	r, err := s.scanned(ctx, st.view.of, st.words, true, s.filling(st, pins))
 	if err != nil {
 		return content{}, err
 	}
@@ -129,7 +132,7 @@ func (s *Server) chart(ctx context.Context, st *state) (content, error) {
 }
 
 // filling shows a map while its cells are answered, ever less often.
-func (s *Server) filling(st *state) func(*report.Scan, int) {
+func (s *Server) filling(st *state, pins []pin) func(*report.Scan, int) {
 	wait := phasePause
 	next := time.Now().Add(latePause)
 	return func(r *report.Scan, of int) {
@@ -139,9 +142,9 @@ func (s *Server) filling(st *state) func(*report.Scan, int) {
 		sofar := report.NewScan(r.Of)
 		sofar.Points, sofar.Left = slices.Clone(r.Points), r.Left
 		sofar.Finish()
-		m := &mapped{}
+		m := &mapped{Points: len(sofar.Points)}
 		m.draw(s, st, sofar)
-		st.sofar.put(message{name: "stage", page: &content{data: m, phase: fmt.Sprintf("%d of %d", len(r.Points)+r.Left, of)}})
+		st.sofar.put(message{name: "stage", page: &content{data: m, pins: pins, phase: st.language.tell("%d of %d", len(r.Points)+r.Left, of)}})
 		wait += wait / 2
 		next = time.Now().Add(wait)
 	}

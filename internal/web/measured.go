@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"throughline/internal/difference"
 	"throughline/internal/gap"
 	"throughline/internal/question"
 )
@@ -12,11 +11,6 @@ import (
 // fixedQuery is a question about one deployment, with the files that may be read.
 func (s *Server) fixedQuery(of question.Command, words map[string]string) *question.Query {
 	return question.NewFixedQuery(s.door(), of, words)
-}
-
-// compareSystems compares two systems.
-func (s *Server) compareSystems(a, b string) (*difference.Difference, error) {
-	return difference.Of(s.door(), a, b)
 }
 
 // measured explains a measurement.

@@ -36,7 +36,7 @@ func (s *Server) near(ctx context.Context, st *state) (*nearShown, error) {
 	}
 	n := &nearShown{}
 	if _, ok := s.held()[name]; !ok {
-		n.Says = []string{missingUpload(name)}
+		n.Says = []string{missingUpload(st.language, name)}
 		return n, nil
 	}
 	key := "near " + name + " " + encode(comparing.query(st.words))
@@ -62,10 +62,10 @@ func (s *Server) near(ctx context.Context, st *state) (*nearShown, error) {
 			TTFT: timePair(ttft.Measured/1e3, ttft.Predicted/1e3), TPOT: timePair(tpot.Measured/1e3, tpot.Predicted/1e3)})
 	}
 	if len(rows) == 0 {
-		n.Says = []string{fmt.Sprintf("%s has no run whose TTFT and TPOT are measured and can be predicted.", name)}
+		n.Says = []string{st.language.tell("%s has no run whose TTFT and TPOT are measured and can be predicted.", name)}
 		return n, nil
 	}
-	n.Says = []string{fmt.Sprintf("The nearest %s of %s, by model, system, engine and lengths: %d of %d figures are predicted within 25%%.", number.Count(len(rows), "run"), name, close, all)}
+	n.Says = []string{st.language.tell("The nearest %d runs of %s, by model, system, engine and lengths: %d of %d figures are predicted within 25%%.", len(rows), name, close, all)}
 	for _, k := range picture.MeasuredKinds {
 		if k.Name == "scatter" {
 			drawn, err := k.Draw(picture.Measured{Name: name, Unit: "ms", Report: report})
@@ -79,8 +79,8 @@ func (s *Server) near(ctx context.Context, st *state) (*nearShown, error) {
 }
 
 // missingUpload says that a file of a link was not uploaded to this server.
-func missingUpload(name string) string {
-	return fmt.Sprintf("the file %s is not here: upload it again", name)
+func missingUpload(l *language, name string) string {
+	return l.tell("the file %s is not here: upload it again", name)
 }
 
 // nearRuns reads a table twice: how near each row is, and then the predictions of the nearest.

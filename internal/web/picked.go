@@ -66,7 +66,7 @@ func (c *choice) pick(st *state, plans []*systemPlan) {
 	}
 	shown.On = true
 	c.Picked = &picked{row: *shown, About: aboutRow(r), GiB: fmt.Sprintf("%s GiB", plain(r.Deployment.Of(op.Decode).System.Memory.GiB))}
-	c.Picked.Memory, c.Picked.Balance = memoryBars(&r.Record), balanceBars(&r.Record)
+	c.Picked.Memory, c.Picked.Balance = memoryBars(st.language, &r.Record), balanceBars(&r.Record)
 	if words := r.of.rowWords(r.Candidate); words != nil {
 		c.Picked.Load = st.to(loading, without(words, "batch", "concurrency"), planOrigin(st), st.pins)
 	}
@@ -120,13 +120,13 @@ func aboutRow(r rankedRow) string {
 var inTime = [...]op.Phase{op.Prefill, op.Decode}
 
 // memoryBars are those of the pools.
-func memoryBars(r *result.Record) (out []memoryBar) {
+func memoryBars(l *language, r *result.Record) (out []memoryBar) {
 	for _, phase := range inTime {
 		s := r.Sides[phase]
 		if s == nil || !s.Found || s.Usable == 0 {
 			continue
 		}
-		name := "both"
+		name := l.say("both")
 		if !r.Shared {
 			name = phase.Name()
 		}

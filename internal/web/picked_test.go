@@ -34,7 +34,7 @@ func TestBarsOfPools(t *testing.T) {
 			t.Errorf("balance %d: %+v, not %+v", i, balance, w)
 		}
 	}
-	memory := memoryBars(r)
+	memory := memoryBars(english, r)
 	for i, w := range []memoryBar{{Name: "prefill", Weights: 50}, {Name: "decode", Weights: 25}} { // of 140.4 GiB
 		if i >= len(memory) || memory[i].Name != w.Name || math.Abs(memory[i].Weights-w.Weights) > 0.01 {
 			t.Errorf("memory %d: %+v, not %+v", i, memory, w)

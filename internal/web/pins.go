@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"throughline"
+	"throughline/internal/question"
 	"throughline/internal/result"
 	"throughline/number"
 )
@@ -47,22 +48,18 @@ func (s *Server) estimated(ctx context.Context, words map[string]string) (*throu
 // out, so that the others stay.
 func (s *Server) pinned(ctx context.Context, st *state) (out []pin, err error) {
 	for i, code := range st.pins {
-		words := decoded(code)
+		words := question.FromParameters(code)
 		got, err := s.estimated(ctx, words)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		p := pin{Letter: letters[i : i+1], Place: i, code: code, words: words, Name: words["system"], About: "has no answer"}
+		p := pin{Letter: letters[i : i+1], Place: i, code: code, words: words, Name: words["system"], About: st.language.say("has no answer")}
 		p.Off = st.to(st.view, st.words, st.shown, slices.Delete(slices.Clone(st.pins), i, i+1))
 		p.To = st.to(explaining, words, planOrigin(st), st.pins)
 		if err == nil && got.Record != nil && got.Record.Served {
 			d := &got.Answer.Deployment
-			how := "aggregated"
-			if d.Split() {
-				how = "disaggregated"
-			}
 			p.record, p.perGPU, p.system = got.Record, got.Record.Tokens()/float64(d.Procs()), d.Pools[len(d.Pools)-1].System.Name
-			p.Name, p.About, p.Value = fmt.Sprintf("%d × %s", d.Procs(), p.system), fmt.Sprintf("%s, %s", how, d.Engine.Title), number.Rate(p.perGPU)
+			p.Name, p.About, p.Value = fmt.Sprintf("%d × %s", d.Procs(), p.system), st.language.pools(d)+", "+d.Engine.Title, number.Rate(p.perGPU)
 		}
 		out = append(out, p)
 	}

@@ -113,12 +113,12 @@ func (s *Server) fill(ctx context.Context, out *requestsPage, part [2]float64) e
 		return came < from || came > to
 	})
 	slices.SortStableFunc(came, func(a, b simulate.Ended) int { return cmp.Compare(b.First-b.Arrival, a.First-a.Arrival) })
-	out.Says = fmt.Sprintf("%s from %s to %s, the longest TTFT first", number.Count(len(came), "request"), number.Time(from, 3), number.Time(to, 3))
+	out.Says = st.language.tell("Requests that came from %s to %s: %d, the longest TTFT first", number.Time(from, 3), number.Time(to, 3), len(came))
 	for i := range came[:min(len(came), mostListed)] {
 		out.Rows = append(out.Rows, rowOf(&came[i], got.Start, st.shown[requestName]))
 	}
 	if at := slices.IndexFunc(all, func(e simulate.Ended) bool { return fmt.Sprint(e.ID) == st.shown[requestName] }); at >= 0 {
-		out.Steps, err = stepsOf(ctx, sim, &all[at])
+		out.Steps, err = stepsOf(ctx, st.language, sim, &all[at])
 	}
 	return err
 }
@@ -131,7 +131,7 @@ func rowOf(e *simulate.Ended, from float64, on string) requestRow {
 
 // stepsOf are the steps that ran at the places of a request while it was there: those before its
 // first token one by one, the others joined as far as they are of one kind.
-func stepsOf(ctx context.Context, sim *throughline.Simulation, e *simulate.Ended) (*stepList, error) {
+func stepsOf(ctx context.Context, l *language, sim *throughline.Simulation, e *simulate.Ended) (*stepList, error) {
 	out := &stepList{}
 	var joined []simulate.Step
 	count, before := 0, 0.0
@@ -163,12 +163,12 @@ func stepsOf(ctx context.Context, sim *throughline.Simulation, e *simulate.Ended
 	}
 	for _, s := range joined[:min(len(joined), mostListed)] {
 		row := stepRow{Begins: number.Time(s.Start-got.Start, 5), Takes: number.Time(s.End-s.Start, 3), Kind: s.Work.KindName(), Decodes: s.Work.Decodes, Tokens: s.Work.Tokens(), Waiting: s.Waiting,
-			Place: fmt.Sprintf("server %d, rank %d", s.Server, s.Rank)}
+			Place: l.tell("server %d, rank %d", s.Server, s.Rank)}
 		if s.Index > 1 {
 			row.Kind = fmt.Sprintf("%d × %s", s.Index, row.Kind)
 		}
 		out.Rows = append(out.Rows, row)
 	}
-	out.Says = fmt.Sprintf("While request %d was there %s ran: those before its first token took %s, after it had waited %s", e.ID, number.Count(count, "step"), number.Time(before, 3), number.Time(e.Scheduled-e.Arrival, 3))
+	out.Says = l.tell("Steps that ran while request %d was there: %d; those before its first token took %s, after it had waited %s", e.ID, count, number.Time(before, 3), number.Time(e.Scheduled-e.Arrival, 3))
 	return out, nil
 }

@@ -14,7 +14,7 @@ func TestRequests(t *testing.T) {
 	s := patient()
 	const path = "/load/requests?isl=512&model=llama_3_8b&num-prompts=60&osl=16&rate=20&system=H200&tp=1&between="
 	all := get(s, "GET", path+"0:100&request=7", nil)
-	if all.Code != 200 || !strings.Contains(all.Body.String(), "60 requests from") {
+	if all.Code != 200 || !strings.Contains(all.Body.String(), ": 60, the longest TTFT first") {
 		t.Fatalf("status %d: %.300s", all.Code, all.Body)
 	}
 	body := all.Body.String()
@@ -33,14 +33,15 @@ func TestRequests(t *testing.T) {
 	parts := 0
 	for _, part := range []string{"0:30", "30:60", "60:100"} {
 		got := get(s, "GET", path+part, nil).Body.String()
-		n, _, _ := strings.Cut(strings.TrimPrefix(got, "<h3>"), " ")
+		_, n, _ := strings.Cut(got, ": ")
+		n, _, _ = strings.Cut(n, ",")
 		parts, _ = strconv.Atoi(n)
 		sum += parts
 	}
 	if sum != 60 {
 		t.Errorf("the parts have %d requests", sum)
 	}
-	says := regexp.MustCompile(`While request 7 was there (\d+) steps ran: those before its first token took ([\d.]+) ms`).FindStringSubmatch(body)
+	says := regexp.MustCompile(`Steps that ran while request 7 was there: (\d+); those before its first token took ([\d.]+) ms`).FindStringSubmatch(body)
 	if says == nil {
 		t.Fatal("request 7 has no steps")
 	}

@@ -45,7 +45,7 @@ func (c *choice) beside(ctx context.Context, s *Server, st *state, plans []*syst
 		return nil
 	}
 	if _, ok := s.held()[name]; !ok {
-		c.Remarks = append(c.Remarks, missingUpload(name))
+		c.Remarks = append(c.Remarks, missingUpload(st.language, name))
 		return nil
 	}
 	known := name
@@ -61,7 +61,7 @@ func (c *choice) beside(ctx context.Context, s *Server, st *state, plans []*syst
 		s.measuredRuns.put(known, rows)
 	}
 	if len(rows) == 0 {
-		c.Remarks = append(c.Remarks, fmt.Sprintf("%s has no run of %s on %s with TTFT and TPOT", name, plans[0].Loaded.Shape.Name, readable(st.words["system"])))
+		c.Remarks = append(c.Remarks, st.language.tell("%s has no run of %s on %s with TTFT and TPOT", name, plans[0].Loaded.Shape.Name, readable(st.words["system"])))
 	}
 	for i, r := range rows {
 		at := slices.IndexFunc(plans, func(f *systemPlan) bool { return f.Loaded.Decode.Name == r.System })

@@ -42,6 +42,7 @@ type Server struct {
 	drawn        *recent[drawing]
 	answered     *recent[*systemPlan] // by its words, for the same question with another row open or pinned
 	uploads      *recent[upload]
+	receiving    chan struct{}                   // uploads under way
 	cells        *recent[cells]                  // of maps that are images
 	measuredRuns *recent[[]*validate.Row]        // of files, by their names and questions
 	glances      *recent[*glance]                // by the words of their deployments
@@ -89,6 +90,7 @@ func NewServer(o Options) *Server {
 	s.cells = newRecent[cells](keptCells)
 	s.glances = newRecent[*glance](keptGlances)
 	s.known = newRecent[*throughline.Estimated](keptKnown)
+	s.receiving = make(chan struct{}, cores)
 	s.drawn, s.uploads = newRecent[drawing](keptDrawings), newRecent[upload](keptUploads)
 	return s
 }
@@ -169,7 +171,7 @@ func (c *counted) Close() error {
 // Handler answers all requests, guarded.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /assets/", assets())
+	mux.Handle("GET /assets/{file}", assets())
 	mux.HandleFunc("GET /{$}", s.home)
 	for _, v := range views {
 		mux.HandleFunc("GET /"+v.path, s.view(v))
@@ -182,8 +184,26 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /uploads", s.receive)
 	mux.HandleFunc("POST /catalogue", s.paste)
 	s.programs(mux)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, http.StatusNotFound, errors.New("there is no such page"))
-	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.missing(w, r, mux) })
 	return s.guarded(http.NewCrossOriginProtection().Handler(mux))
+}
+
+// missing answers a request that nothing is there for: there is no such page, or the page is asked
+// for in another way.
+func (s *Server) missing(w http.ResponseWriter, r *http.Request, mux *http.ServeMux) {
+	var methods []string
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		other := *r
+		other.Method = method
+		if _, pattern := mux.Handler(&other); pattern != "/" {
+			methods = append(methods, method)
+		}
+	}
+	if methods == nil {
+		s.fail(w, r, http.StatusNotFound, errors.New("there is no such page"))
+		return
+	}
+	allowed := strings.Join(methods, ", ")
+	w.Header().Set("Allow", allowed)
+	s.fail(w, r, http.StatusMethodNotAllowed, fmt.Errorf("this page takes %s, not %s", allowed, r.Method))
 }

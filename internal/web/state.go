@@ -177,22 +177,5 @@ func (v *view) command(words map[string]string) string {
 	return out
 }
 
-// decoded is the words of a pin, or of any encoded question.
-func decoded(text string) map[string]string {
-	out := map[string]string{}
-	q, err := url.ParseQuery(text)
-	if err != nil {
-		return out
-	}
-	for name := range q {
-		if question.IsPath(name) {
-			out[setName] = joined(out[setName], name+"="+q.Get(name))
-		} else {
-			out[name] = q.Get(name)
-		}
-	}
-	return out
-}
-
 // encoded is the words of a deployment as a pin.
 func encoded(words map[string]string) string { return encode(views.find("why").query(words)) }

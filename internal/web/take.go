@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"throughline"
@@ -18,6 +19,7 @@ import (
 	reports "throughline/internal/page"
 	"throughline/internal/picture"
 	"throughline/internal/report"
+	"throughline/internal/result"
 	"throughline/internal/sentence"
 	"throughline/internal/table"
 	"throughline/internal/trace"
@@ -126,35 +128,60 @@ func pictureFile(c *chart.Chart, name string) (*download, error) {
 
 type filer = func(s *Server, ctx context.Context, st *state) (*download, error)
 
-// ofPlan is a file of the first plan of a question.
-func ofPlan(make func(ctx context.Context, p *advice.Plans) (*download, error)) filer {
+// ofPlan is a file of the plans of a question that have rows, the best first.
+func ofPlan(make func(ctx context.Context, plans []*advice.Plans) (*download, error)) filer {
 	return func(s *Server, ctx context.Context, st *state) (*download, error) {
 		plans, err := s.plan(ctx, st.words, nil)
 		if err != nil {
 			return nil, err
 		}
-		if len(plans[0].Ranked) == 0 {
+		var found []*advice.Plans
+		for _, r := range rankedRows(plans) {
+			if !slices.Contains(found, r.of.Plans.Plans) {
+				found = append(found, r.of.Plans.Plans)
+			}
+		}
+		if len(found) == 0 {
 			return nil, errors.New("no deployment was found")
 		}
-		return make(ctx, plans[0].Plans.Plans)
+		return make(ctx, found)
 	}
+}
+
+// choicesOf are plans of several systems for one drawing.
+func choicesOf(plans []*advice.Plans) (out []picture.Choice) {
+	for i, p := range plans {
+		out = append(out, picture.Choice{Name: p.Loaded.Decode.Name, Place: i, Plans: p})
+	}
+	return out
 }
 
 // planTable is the rows of a plan in the form of a file name.
 func planTable(name, kind string) filer {
-	return ofPlan(func(ctx context.Context, p *advice.Plans) (*download, error) {
-		runs, err := workbook.PlanRecords(ctx, p)
-		if err != nil {
-			return nil, err
+	return ofPlan(func(ctx context.Context, plans []*advice.Plans) (*download, error) {
+		var all []*result.Record
+		for _, p := range plans {
+			runs, err := workbook.PlanRecords(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range runs {
+				r.Number = len(all)
+				all = append(all, r)
+			}
 		}
-		return written(kind, func(w io.Writer) error { return workbook.WriteRecords(w, name, sentence.Plan(p), runs) })
+		return written(kind, func(w io.Writer) error { return workbook.WriteRecords(w, name, sentence.Plan(plans[0]), all) })
 	})
 }
 
 func planPicture(name string) filer {
-	return ofPlan(func(_ context.Context, p *advice.Plans) (*download, error) {
+	return ofPlan(func(_ context.Context, plans []*advice.Plans) (*download, error) {
 		k, _ := picture.Find(picture.PlanKinds, "frontier")
-		c, err := k.Draw(p)
+		draw := func() (*chart.Chart, error) { return k.Draw(plans[0]) }
+		if len(plans) > 1 {
+			draw = (&picture.Choices{Plans: choicesOf(plans), Across: &picture.Across[0], Up: &picture.Up[0]}).Draw
+		}
+		c, err := draw()
 		if err != nil {
 			return nil, err
 		}
@@ -165,8 +192,8 @@ func planPicture(name string) filer {
 var planFiles = map[string]filer{
 	"plan.csv": planTable("plan.csv", csvType), "plan.xlsx": planTable("plan.xlsx", sheetType), "plan.parquet": planTable("plan.parquet", parquetType),
 	"frontier.svg": planPicture("frontier.svg"), "frontier.png": planPicture("frontier.png"),
-	"plan.html": ofPlan(func(_ context.Context, p *advice.Plans) (*download, error) {
-		return written(htmlType, reports.Planned(p).Write)
+	"plan.html": ofPlan(func(_ context.Context, plans []*advice.Plans) (*download, error) {
+		return written(htmlType, reports.Planned(plans[0]).Write)
 	}),
 }
 

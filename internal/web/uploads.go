@@ -39,12 +39,9 @@ func (s *Server) reading() []throughline.Option {
 
 var plainName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// keep stores a file under a name of its own.
+// keep stores a file under a name of its own, which ends as the given one does: readers go by that.
 func (s *Server) keep(given string, data []byte) string {
-	base := strings.Trim(plainName.ReplaceAllString(filepath.Base(given), "_"), "._")
-	if base == "" {
-		base = "file"
-	}
+	base := plainName.ReplaceAllString(filepath.Base(given), "_")
 	name := secretText(6) + "-" + base[max(0, len(base)-60):]
 	s.uploads.put(name, data)
 	return name
@@ -52,13 +49,20 @@ func (s *Server) keep(given string, data []byte) string {
 
 // receive takes a file and leads back to the view, with the file as a word of the question.
 func (s *Server) receive(w http.ResponseWriter, r *http.Request) {
+	select { // who sends waits: each upload takes memory
+	case s.receiving <- struct{}{}:
+		defer func() { <-s.receiving }()
+	case <-r.Context().Done():
+		return
+	}
 	r.Body = http.MaxBytesReader(w, r.Body, mostUpload+mostText)
+	large := fmt.Errorf("a file may have %d MiB", mostUpload>>20)
 	if err := r.ParseMultipartForm(mostUpload + mostText); err != nil {
-		status := http.StatusBadRequest
-		if large := new(http.MaxBytesError); errors.As(err, &large) {
-			status, err = http.StatusRequestEntityTooLarge, fmt.Errorf("a file may have %d MiB", mostUpload>>20)
+		if errors.As(err, new(*http.MaxBytesError)) {
+			s.fail(w, r, http.StatusRequestEntityTooLarge, large)
+		} else {
+			s.fail(w, r, http.StatusBadRequest, err)
 		}
-		s.fail(w, r, status, err)
 		return
 	}
 	defer r.MultipartForm.RemoveAll()
@@ -68,8 +72,12 @@ func (s *Server) receive(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, mostUpload))
-	if err != nil {
+	if head.Size > mostUpload {
+		s.fail(w, r, http.StatusRequestEntityTooLarge, large)
+		return
+	}
+	data := make([]byte, head.Size)
+	if _, err := io.ReadFull(f, data); err != nil {
 		s.fail(w, r, http.StatusBadRequest, err)
 		return
 	}

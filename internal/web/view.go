@@ -37,7 +37,7 @@ var templates *template.Template
 
 func init() {
 	templates = template.New("").Funcs(template.FuncMap{
-		"asset": asset, "upload": uploadForm, "emphasized": emphasized, "Ms": partTable.Ms,
+		"asset": asset, "upload": uploadForm, "emphasized": emphasized, "coded": coded, "Ms": partTable.Ms,
 		"T":     func(p interface{ T(word string) string }, word string) string { return p.T(word) },
 		"Inner": (*page).Inner, "WordList": (*page).WordList, "ProblemCount": (*page).ProblemCount, "Models": (*page).Models, "Systems": (*page).Systems,
 	})
@@ -282,9 +282,9 @@ func (p *page) T(word string) string { return p.language.say(word) }
 // ProblemCount says how many problems there are.
 func (p *page) ProblemCount() string {
 	if len(p.Problems) == 1 {
-		return p.T("1 problem")
+		return p.T("1 problem. Nothing was computed.")
 	}
-	return fmt.Sprintf("%d %s", len(p.Problems), p.T("problems"))
+	return p.language.tell("%d problems. Nothing was computed.", len(p.Problems))
 }
 
 // Inner is the content of a view, by its own template.
@@ -323,7 +323,7 @@ func (st *state) leadsTo(v *view) string {
 		return st.address()
 	case v.of == st.view.of:
 	case v.of == question.Plan && asked != "":
-		words = decoded(asked)
+		words = question.FromParameters(asked)
 	case v.of == question.Plan:
 		words = without(words, "gpus")
 	case st.view.of == question.Plan:

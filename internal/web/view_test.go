@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -122,6 +124,27 @@ func TestWordsOfThePage(t *testing.T) {
 			t.Errorf("%s: style or script stands inside, which the policy forbids", e.Name())
 		}
 	}
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := regexp.MustCompile(`\.(?:say|tell)\("([^"]+)"`)
+	for _, name := range sources {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range told.FindAllStringSubmatch(string(src), -1) {
+			if inChinese[m[1]] == "" {
+				t.Errorf("%s: %q has no Chinese word", name, m[1])
+			}
+		}
+	}
+	for _, e := range examples {
+		if inChinese[e.Question] == "" || inChinese[e.About] == "" {
+			t.Errorf("%q, %q have no Chinese words", e.Question, e.About)
+		}
+	}
 	for _, v := range views {
 		for _, p := range v.pieces {
 			if p.before != "" && inChinese[p.before] == "" {
@@ -149,7 +172,7 @@ func TestCommandLines(t *testing.T) {
 			t.Errorf("%s has no %s", got, want)
 		}
 	}
-	if back := decoded(encoded(words)); back["prefill-plan"] != words["prefill-plan"] || back["set"] != words["set"] {
+	if back := question.FromParameters(encoded(words)); back["prefill-plan"] != words["prefill-plan"] || back["set"] != words["set"] {
 		t.Errorf("a pin says %v", back)
 	}
 }

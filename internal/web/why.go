@@ -137,9 +137,9 @@ func (s *Server) deploymentAddress(ctx context.Context, st *state, v *view) (str
 	var words map[string]string
 	switch code := st.shown[askedName]; {
 	case len(st.pins) > 0:
-		words = decoded(st.pins[0])
+		words = question.FromParameters(st.pins[0])
 	case code != "":
-		plans, err := s.plan(ctx, decoded(code), nil)
+		plans, err := s.plan(ctx, question.FromParameters(code), nil)
 		if err != nil {
 			return "", err
 		}
@@ -178,7 +178,7 @@ func (s *Server) why(ctx context.Context, st *state) (content, error) {
 	if err := r.fill(s, ctx, st, x); err != nil {
 		return content{}, err
 	}
-	out := content{data: r, pins: pins, takes: st.pointTakes(), title: fmt.Sprintf("Why %s %s: %s", r.Big, r.Unit, report.PointTitle(x.Answer))}
+	out := content{data: r, pins: pins, takes: st.pointTakes(), title: fmt.Sprintf("%s %s %s: %s", st.language.say("Why"), r.Big, r.Unit, report.PointTitle(x.Answer))}
 	return out, nil
 }
 
@@ -236,7 +236,7 @@ func (r *reason) fill(s *Server, ctx context.Context, st *state, x *throughline.
 		}
 		r.Steps = append(r.Steps, option{name, name, st.to(st.view, st.words, shown, st.pins), name == r.Step})
 	}
-	r.operators(x.Why[at], p)
+	r.operators(st.language, x.Why[at], p)
 	was := s.before(ctx, st)
 	r.sliders(st, x, was, x.Why[main], x.Phases[main].Phase)
 	r.goal(st, x, main)
@@ -296,8 +296,8 @@ func (st *state) whyCharts(x *throughline.Explained, at int, was *picture.Step) 
 		tpot, ttft := step, step
 		tpot.Parts, ttft.Parts = &explain.Parts{TPOT: p.TPOT}, &explain.Parts{TTFT: p.TTFT}
 		r := x.Record
-		add("tpot", "TPOT", rangeOf(r.TPOT, r.Trusted.TPOT.Band), "waterfall", halfWidth, tpot)
-		add("ttft", "TTFT", rangeOf(r.TTFT, r.Trusted.TTFT.Band), "waterfall", halfWidth, ttft)
+		add("tpot", "TPOT", st.language.rangeOf(r.TPOT, r.Trusted.TPOT.Band), "waterfall", halfWidth, tpot)
+		add("ttft", "TTFT", st.language.rangeOf(r.TTFT, r.Trusted.TTFT.Band), "waterfall", halfWidth, ttft)
 	}
 	add("timeline", "", "", "timeline", fullWidth, step)
 	add("roofline", "", "", "roofline", halfWidth, step)
@@ -305,18 +305,18 @@ func (st *state) whyCharts(x *throughline.Explained, at int, was *picture.Step) 
 }
 
 // rangeOf is the ends of a band.
-func rangeOf(seconds, band float64) string {
+func (l *language) rangeOf(seconds, band float64) string {
 	if band == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s to %s", number.Time(seconds/(1+band), 3), number.Time(seconds*(1+band), 3))
+	return l.tell("%s to %s", number.Time(seconds/(1+band), 3), number.Time(seconds*(1+band), 3))
 }
 
 // mostRows is how many operators the table has one by one.
 const mostRows = 12
 
 // operators lists those that take time, the longest first.
-func (r *reason) operators(why *explain.Explanation, p *point.Result) {
+func (r *reason) operators(l *language, why *explain.Explanation, p *point.Result) {
 	step := p.Estimate.StepTime
 	all := slices.Clone(why.Operators)
 	slices.SortStableFunc(all, func(a, b estimate.Operator) int { return cmp.Compare(b.Share, a.Share) })
@@ -332,14 +332,14 @@ func (r *reason) operators(why *explain.Explanation, p *point.Result) {
 		}
 		_, use := o.Use()
 		row := operatorRow{Ref: picture.RefOf(o.Name), Number: fmt.Sprint(len(r.Operators) + 1), Name: o.Name, Ms: number.Plain(1e3*step*o.Share, 3), Share: fmt.Sprintf("%.1f%%", 100*o.Share),
-			Bound: cmp.Or(o.BoundBy(), "waiting"), Part: 100 * o.Share / all[0].Share}
+			Bound: l.say(cmp.Or(o.BoundBy(), "waiting")), Part: 100 * o.Share / all[0].Share}
 		if use > 0 {
 			row.Use = fmt.Sprintf("%.0f%%", 100*use)
 		}
 		r.Operators = append(r.Operators, row)
 	}
 	if left > 0 {
-		r.Operators = append(r.Operators, operatorRow{Name: fmt.Sprintf("%d others", left), Ms: number.Plain(1e3*step*rest, 3), Share: fmt.Sprintf("%.1f%%", 100*rest), Part: 100 * rest / all[0].Share})
+		r.Operators = append(r.Operators, operatorRow{Name: l.tell("%d others", left), Ms: number.Plain(1e3*step*rest, 3), Share: fmt.Sprintf("%.1f%%", 100*rest), Part: 100 * rest / all[0].Share})
 	}
 	r.Total = number.Time(step, 3)
 	r.Of = number.Plain(p.Problem.System.Memory.GBps/1e3, 3) + " TB/s"
@@ -355,7 +355,7 @@ func (r *reason) sliders(st *state, x *throughline.Explained, was *glance, why *
 		if was != nil {
 			base = was.Phases[0].Problem.System
 			r.Was = number.Time(was.seconds(phase), 3)
-			r.Says = append(r.Says, fmt.Sprintf("With the numbers of the file it is %s.", r.Was))
+			r.Says = append(r.Says, st.language.tell("With the numbers of the file it is %s.", r.Was))
 		}
 		r.Moved, r.Back = true, st.to(st.view, without(st.words, setName), st.shown, st.pins)
 	}
@@ -376,10 +376,10 @@ func (r *reason) sliders(st *state, x *throughline.Explained, was *glance, why *
 		if unit == "s" { // latencies of networks
 			unit, scale = "µs", 1e6
 		}
-		sl := slider{Name: "sys." + e.Parameter, Label: parameterName(e.Parameter), Unit: unit, Scale: scale, Value: number.Plain(scale*e.Value, 4), Was: number.Plain(scale*from, 4), Base: from,
+		sl := slider{Name: "sys." + e.Parameter, Label: st.language.parameter(e.Parameter), Unit: unit, Scale: scale, Value: number.Plain(scale*e.Value, 4), Was: number.Plain(scale*from, 4), Base: from,
 			At: position(e.Value, from), Ghost: 50, Moved: math.Abs(e.Value/from-1) > 1e-9, Effect: number.Signed(gain, 1)}
 		if e.Batch != e.NewBatch && math.Abs(gain) < 5e-4 {
-			sl.Effect = fmt.Sprintf("batch %d → %d", e.Batch, e.NewBatch)
+			sl.Effect = st.language.tell("batch %d → %d", e.Batch, e.NewBatch)
 		}
 		r.Sliders = append(r.Sliders, sl)
 	}
@@ -394,23 +394,26 @@ func position(v, base float64) float64 {
 	return 50 + 50*math.Log(v/base)/math.Log(reach)
 }
 
-// parameterName is a number of a chip in words; others are called by their path.
-func parameterName(path string) string {
+// parameter is a number of a chip in words; others are called by their path.
+func (l *language) parameter(path string) string {
 	kind, rest, _ := strings.Cut(path, ".")
 	number, what, _ := strings.Cut(rest, ".")
+	link := strings.Trim(strings.TrimPrefix(kind, "networks"), "[]")
 	switch {
 	case path == "mem1.GBps":
-		return "Memory bandwidth"
+		return l.say("Memory bandwidth")
 	case path == "mem1.GiB":
-		return "Memory"
+		return l.say("Memory")
 	case path == "power.limit_W":
-		return "Power limit"
-	case strings.HasSuffix(path, ".bandwidth") && strings.HasPrefix(path, "networks"):
-		return "Network " + strings.Trim(strings.TrimPrefix(kind, "networks"), "[]") + ", bandwidth"
-	case strings.HasSuffix(path, ".latency") && strings.HasPrefix(path, "networks"):
-		return "Network " + strings.Trim(strings.TrimPrefix(kind, "networks"), "[]") + ", latency"
-	case what == "tflops":
-		return strings.ToUpper(kind[:1]) + kind[1:] + " rate, " + number
+		return l.say("Power limit")
+	case link != kind && rest == "bandwidth":
+		return l.tell("Network %s, bandwidth", link)
+	case link != kind && rest == "latency":
+		return l.tell("Network %s, latency", link)
+	case what == "tflops" && kind == "matrix":
+		return l.tell("Matrix rate, %s", number)
+	case what == "tflops" && kind == "vector":
+		return l.tell("Vector rate, %s", number)
 	}
 	return path
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,7 +156,7 @@ func (s *served) shows(t *testing.T, view string) {
 func TestKeyboard(t *testing.T) {
 	s := serve(t, 1280, 900)
 	s.open(t, views[1].path)
-	s.run(t, chromedp.Focus(chromedp.CSS(`.word:nth-of-type(4) summary`)), chromedp.KeyEvent(kb.Enter))
+	s.run(t, chromedp.Focus(chromedp.CSS(`.keep:nth-of-type(4) summary`)), chromedp.KeyEvent(kb.Enter))
 	get(t, s, chromedp.Poll[bool](`document.activeElement.id === "w-isl"`, chromedp.WithPollingTimeout(patience)))
 	s.follow(t, chromedp.Steps(chromedp.SetValue(chromedp.CSS(`#w-isl`), "128"), chromedp.KeyEvent(kb.Enter)))
 	if at := get(t, s, chromedp.Location()); !strings.Contains(at, "isl=128") {
@@ -212,6 +213,56 @@ func TestFrames(t *testing.T) {
 				break
 			}
 		}
+	}
+	for _, c := range s.complaints() {
+		t.Error(c)
+	}
+}
+
+// TestLimit: while a limit is dragged what is known is ranked again: rows that break it go, others
+// of the frontier come, the best first; when it rests the search runs.
+func TestLimit(t *testing.T) {
+	s := serve(t, 1280, 900)
+	s.open(t, "/choose?gpus=2&isl=256&mode=agg&model=Llama-3.1-8B&osl=32&system=H200&tpot=50ms")
+	const rows = `[...document.querySelectorAll(".rank tbody tr")].filter(r => !r.hidden).map(r => +r.dataset.u)`
+	before := get(t, s, chromedp.Evaluate[[]float64](rows))
+	type place struct{ X, Y float64 }
+	at := get(t, s, chromedp.Evaluate[place](`(() => { const r = document.querySelector("[data-p=limit]").getBoundingClientRect(); return {X: r.x + r.width / 2, Y: r.y + r.height / 2}; })()`))
+	s.run(t, chromedp.MouseEvent(chromedp.MousePressed, at.X, at.Y, chromedp.ButtonLeft), chromedp.MouseEvent(chromedp.MouseMoved, at.X+150, at.Y, chromedp.ButtonLeft))
+	limit := 1000 / get(t, s, chromedp.Evaluate[float64](`+document.querySelector("[data-p=limit]").getAttribute("aria-valuenow")`))
+	during := get(t, s, chromedp.Evaluate[[]float64](rows))
+	if len(before) == 0 || len(during) == 0 || limit < 1.2*1000/50 {
+		t.Fatalf("%d rows, %d beyond %.1f tokens/s", len(before), len(during), limit)
+	}
+	for _, u := range during {
+		if u < 0.99*limit {
+			t.Errorf("%v tokens/s are shown at a limit of %.1f", u, limit)
+		}
+	}
+	const merits = `[...document.querySelectorAll(".rank tbody tr")].filter(r => !r.hidden).map(r => +r.dataset.merit)`
+	if list := get(t, s, chromedp.Evaluate[[]float64](merits)); !slices.IsSorted(list) {
+		t.Errorf("the rows are not ranked: %v", list)
+	}
+	s.follow(t, chromedp.MouseEvent(chromedp.MouseReleased, at.X+150, at.Y, chromedp.ButtonLeft))
+	if at := get(t, s, chromedp.Location()); strings.Contains(at, "tpot=50ms") || !strings.Contains(at, "tpot=") {
+		t.Errorf("the question is %s", at)
+	}
+	for _, c := range s.complaints() {
+		t.Error(c)
+	}
+}
+
+// TestSlider: numbers of a chip keep their places and the focus when a slider rests, although others
+// matter more then.
+func TestSlider(t *testing.T) {
+	s := serve(t, 1280, 900)
+	s.open(t, "/why?batch=64&isl=256&model=Llama-3.1-8B&osl=32&system=H200&tp=2")
+	const names = `[...document.querySelectorAll("[data-name]")].map(i => i.dataset.name)`
+	before := get(t, s, chromedp.Evaluate[[]string](names))
+	get(t, s, chromedp.Evaluate[bool](`(() => { const i = document.querySelector("[data-name]"); i.focus(); i.value = 100; for (const e of ["input", "change"]) i.dispatchEvent(new Event(e, {bubbles: true})); return true; })()`))
+	get(t, s, chromedp.Poll[bool](`!!document.querySelector(".sl.moved .gh") && document.querySelectorAll(".sl.moved").length === 1 && document.querySelector(".r#now").textContent.includes("was") && document.activeElement.dataset.name === "`+before[0]+`" && !!document.querySelector(".chipsec .sech > a")`, chromedp.WithPollingTimeout(patience)))
+	if after := get(t, s, chromedp.Evaluate[[]string](names)); after[0] != before[0] {
+		t.Errorf("sliders %v become %v", before, after)
 	}
 	for _, c := range s.complaints() {
 		t.Error(c)

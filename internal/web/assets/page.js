@@ -61,6 +61,10 @@ function start(part) {
     const ref = a.querySelector("[data-p]")?.dataset.p, row = ref && document.querySelector(`tr[data-p="${CSS.escape(ref)}"]`);
     if (e.shiftKey && row?.dataset.pin) { e.preventDefault(); location.assign(row.dataset.pin); }
   });
+  for (const f of all("[type=file]", part)) f.addEventListener("change", () => {
+    f.setCustomValidity(f.files[0]?.size > f.dataset.most ? f.labels[0].textContent : "");
+    f.reportValidity();
+  });
   for (const f of all("[data-find]", part)) f.addEventListener("input", () => {
     const words = f.value.toLowerCase().split(/\s+/).filter(Boolean);
     for (const s of all(".setting")) s.hidden = !words.every(w => s.dataset.words.toLowerCase().includes(w));
@@ -92,7 +96,7 @@ function start(part) {
 // later fetches a part of the page that takes long; its phase is named, and it can be stopped.
 async function later(place) {
   const stop = document.createElement("button"), control = new AbortController(), phase = place.querySelector("[data-phase]");
-  stop.type = "button"; stop.textContent = "×"; stop.setAttribute("aria-label", "Stop");
+  stop.type = "button"; stop.textContent = "×"; stop.setAttribute("aria-label", place.dataset.ends);
   stop.addEventListener("click", () => control.abort());
   phase?.append(" ", stop);
   try {
@@ -169,8 +173,8 @@ function cells(figure) {
   figure.querySelector("svg").append(cursor);
 }
 
-// limit lets the line of a limit be dragged: what is forbidden follows at once, and so do the rows that still hold; the
-// search runs when it rests.
+// limit lets the line of a limit be dragged: what is forbidden follows at once, and what is known and still holds is
+// ranked again; the search runs when it rests.
 function limit(line) {
   const svg = line.ownerSVGElement, [from, to, low, high, log] = svg.dataset.across.split(" ");
   const x0 = +from, x1 = +to, v0 = +low, v1 = +high, isLog = log === "true";
@@ -191,7 +195,9 @@ function limit(line) {
     if (area) shade.setAttribute("d", area.replaceAll(String(home), x.toFixed(1)));
     line.setAttribute("aria-valuenow", now.toFixed(1));
     line.setAttribute("aria-valuetext", `${now.toFixed(0)} ms`);
-    for (const row of document.querySelectorAll("tr[data-u]")) row.classList.toggle("none", +row.dataset.u < u);
+    const rows = all("tr[data-u]").sort((a, b) => a.dataset.merit - b.dataset.merit);
+    for (const row of rows) row.hidden = +row.dataset.u < 0.995 * u; // which has three digits
+    rows[0]?.parentNode.append(...rows);
     say(`TPOT ≤ ${now.toFixed(0)} ms`);
   };
   const rest = () => {

@@ -86,6 +86,8 @@ export function slide(place, page, start) {
     const doc = new DOMParser().parseFromString(await r.text(), "text/html");
     if (asked !== at || !place.isConnected) return;
     doc.querySelectorAll(".stage:not(:last-of-type)").forEach(s => s.remove());
+    const order = inputs.map(i => i.dataset.name), named = row => order.indexOf(row.querySelector("input").dataset.name) + 1 || order.length + 1;
+    doc.querySelector(".sliders")?.append(...[...doc.querySelectorAll(".sl")].sort((a, b) => named(a) - named(b)));
     for (const part of [".q", ".stage", ".foot", ".top nav"]) {
       const to = doc.querySelector(part), from = document.querySelector(part);
       if (!to || !from) continue;
@@ -93,7 +95,7 @@ export function slide(place, page, start) {
       start(document.querySelector(part));
     }
     document.title = doc.title;
-    document.getElementById(i.id)?.focus({ preventScroll: true });
+    document.querySelector(`[data-name="${CSS.escape(i.dataset.name)}"]`)?.focus({ preventScroll: true });
   };
   for (const i of inputs) i.addEventListener("change", () => {
     const wait = () => setTimeout(() => page.busy() ? wait() : rested(i), 100);
