@@ -4,7 +4,9 @@
 package engine
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"path"
@@ -352,6 +354,23 @@ type Options struct {
 
 //go:embed data
 var files embed.FS
+
+// Hash identifies the data of all engines.
+func Hash() string {
+	all := sha256.New()
+	err := fs.WalkDir(files, "data", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		src, err := files.ReadFile(name)
+		fmt.Fprintf(all, "%s %d\n%s", name, len(src), src)
+		return err
+	})
+	if err != nil {
+		panic(err) // they are within the program
+	}
+	return hex.EncodeToString(all.Sum(nil))
+}
 
 // Data is the facts of engines as files.
 func Data() fs.FS { return files }

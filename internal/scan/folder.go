@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"throughline/engine"
 	"throughline/internal/question"
 	"throughline/internal/store"
 	"throughline/internal/version"
@@ -148,13 +149,15 @@ func (m *Manifest) Hash() string {
 // Started finds the manifest of a folder, or writes the one that start makes. It refuses a folder
 // with another scan, and one that another version or other files have begun.
 func Started(ctx context.Context, in store.Store, r *Request, inputs map[string]string, start func() (*Manifest, error)) (*Manifest, error) {
+	inputs = maps.Clone(inputs)
+	inputs["engine data"] = engine.Hash()
 	had, err := ReadManifest(ctx, in)
 	if errors.Is(err, fs.ErrNotExist) {
 		var m *Manifest
 		if m, err = start(); err != nil {
 			return nil, err
 		}
-		m.Format, m.Version, m.GOARCH, m.Scan, m.Inputs = manifestFormat, version.Number, runtime.GOARCH, r, inputs
+		m.Format, m.Version, m.GOARCH, m.Scan, m.Inputs = manifestFormat, build(), runtime.GOARCH, r, inputs
 		if _, err = in.Create(ctx, manifestName, m.write); err != nil {
 			return nil, err
 		}
@@ -164,6 +167,14 @@ func Started(ctx context.Context, in store.Store, r *Request, inputs map[string]
 		return nil, err
 	}
 	return had, had.suits(in, r, inputs)
+}
+
+// build is the version of the program, and between releases the commit, where that is known.
+func build() string {
+	if r := version.Revision(); strings.HasSuffix(version.Number, "-dev") && r != "" {
+		return version.Number + "+" + r[:min(len(r), 12)]
+	}
+	return version.Number
 }
 
 func (m *Manifest) write(w io.Writer) error {
@@ -193,8 +204,8 @@ func (m *Manifest) suits(in store.Store, r *Request, inputs map[string]string) e
 	switch {
 	case !reflect.DeepEqual(normal(m.Scan), normal(r)):
 		return fmt.Errorf("%s holds another scan; give this one a folder of its own", in)
-	case m.Version != version.Number:
-		return fmt.Errorf("%s was begun by throughline %s, and this is %s: points of the two may differ; give it a folder of its own", in, m.Version, version.Number)
+	case m.Version != build():
+		return fmt.Errorf("%s was begun by throughline %s, and this is %s: points of the two may differ; give it a folder of its own", in, m.Version, build())
 	}
 	for _, name := range slices.Sorted(maps.Keys(inputs)) {
 		if m.Inputs[name] != inputs[name] {

@@ -192,6 +192,7 @@ func TestOtherFolder(t *testing.T) {
 	for _, c := range []struct{ was, is, want string }{
 		{`"throughline": "`, `"throughline": "9`, "was begun by throughline 9"},
 		{`"system H200": "`, `"system H200": "0`, "was begun with another system H200"},
+		{`"engine data": "`, `"engine data": "0`, "was begun with another engine data"},
 		{`"goarch": "`, `"goarch": "other-`, ""},
 		{`"points_per_part": `, `"points_per_part": -`, "is not what throughline sweep writes"},
 	} {
