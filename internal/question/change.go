@@ -68,7 +68,7 @@ func parseChange(word string) (Change, error) {
 	}
 	of, path, _ := strings.Cut(name, ".")
 	number, times := strings.CutPrefix(strings.TrimSpace(text), "x")
-	v, err := strconv.ParseFloat(number, 64)
+	v, err := strconv.ParseFloat(Counted(number, ""), 64)
 	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
 		return Change{}, fmt.Errorf("%s: %q is not a number like 6000, nor a multiple like x2", name, text)
 	}

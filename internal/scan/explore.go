@@ -47,8 +47,10 @@ func (s *Scan) explore(r *Request) error {
 		errs = append(errs, question.OfSetting("optimise", err))
 		s.Aims = append(s.Aims, aim)
 	}
-	if n := len(s.Aims); n == 1 && r.Sensitivity == "" || n > mostAims {
-		note("optimise", fmt.Sprintf("a frontier is of two or three figures, not %d: give one more, as in max:tokens_per_s_per_gpu min:tpot_ms", n))
+	if n := len(s.Aims); n == 1 && r.Sensitivity == "" {
+		note("optimise", "a frontier is of two or three figures, not 1: give one more, as in max:tokens_per_s_per_gpu min:tpot_ms")
+	} else if n > mostAims {
+		note("optimise", fmt.Sprintf("a frontier is of two or three figures, not %d: nearly every point would be on it", n))
 	}
 	switch {
 	case r.Sensitivity != "" && r.Design != "":

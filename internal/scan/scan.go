@@ -259,9 +259,9 @@ func (s *Scan) parseAxis(text string) (Axis, error) {
 	}
 	if question.IsPath(name) {
 		read := axis.Reader{Number: func(text string) (float64, error) {
-			v, err := strconv.ParseFloat(text, 64)
+			v, err := strconv.ParseFloat(question.Counted(text, ""), 64)
 			if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
-				return 0, fmt.Errorf("%q is not a number", text)
+				return 0, fmt.Errorf("%q is not a number; those of files have the units of their names", text)
 			}
 			return v, nil
 		}}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"throughline/internal/test/cloud"
 )
@@ -157,8 +158,16 @@ func TestUnfinished(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, unfinished+"0"), []byte("half"), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	left := filepath.Join(dir, unfinished+"1")
+	given := time.Now().Add(-61 * time.Minute)
+	if err := errors.Join(os.WriteFile(left, nil, 0o666), os.Chtimes(left, given, given)); err != nil {
+		t.Fatal(err)
+	}
 	if names, err := open(t, dir).Names(context.Background()); err != nil || len(names) != 0 {
 		t.Error(names, err)
+	}
+	if there, err := os.ReadDir(dir); err != nil || len(there) != 1 || there[0].Name() != unfinished+"0" {
+		t.Errorf("%v is left, %v: what was given up an hour ago is removed, and nothing else", there, err)
 	}
 }
 

@@ -61,8 +61,8 @@ func rechunk(t *testing.T, w *Work, points int) {
 	w.Manifest = got
 }
 
-// The table does not depend on who answered which part, nor on how large parts are; starting again
-// answers nothing twice.
+// The table does not depend on who answered which part, nor on how large parts are, nor on a fourth
+// process that never comes; starting again answers nothing twice.
 func TestSharedWork(t *testing.T) {
 	alone := begin(t, small(), t.TempDir())
 	do(t, alone, 0, 1)
@@ -71,7 +71,7 @@ func TestSharedWork(t *testing.T) {
 	rechunk(t, w, 7)
 	done := make(chan int)
 	for i := range 3 {
-		go func() { done <- do(t, w, i, 3) }()
+		go func() { done <- do(t, w, i, 4) }()
 	}
 	for range 3 {
 		<-done
@@ -221,6 +221,14 @@ func TestFailingPoint(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(mergedCSV(t, w)), "\n")
 	if len(lines) != 4 || !strings.Contains(lines[3], "7") || !strings.Contains(lines[3], "heads") || strings.Contains(lines[2], "heads") {
 		t.Errorf("%s", strings.Join(lines, "\n"))
+	}
+	c, err := NewScanner(w.Scan, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.estimator = nil // whose use panics
+	if p, err := c.At(context.Background(), 0); err != nil || !strings.Contains(p.Reason, "the program failed here: ") {
+		t.Errorf("%+v, %v", p, err)
 	}
 }
 
