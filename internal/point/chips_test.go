@@ -131,8 +131,8 @@ func most(fast, slow string) float64 {
 }
 
 // dominates reports whether every peak of a chip is at least that of another, but for what two
-// tables of the same module round differently, and, where it communicates, its networks are of the same
-// kind and reach as far. GPUs without peer-to-peer exchange by way of their host, whatever their links.
+// tables of the same module round differently, and, where it communicates, its networks are of the
+// same kind and reach as far. GPUs without peer-to-peer exchange by way of their host.
 func dominates(a, b *hardware.System, communicates bool) bool {
 	const rounded = 0.999
 	for kind, peak := range b.Matrix {

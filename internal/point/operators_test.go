@@ -6,9 +6,9 @@ import (
 	"throughline/internal/question"
 )
 
-// TestOperatorsByHand counts what a token of three families multiplies behind 1,000 others, weight by
-// weight, as the model files of vLLM have them (a014e35f: vllm/model_executor/models/nemotron_h.py,
-// vllm/model_executor/layers/mamba/gdn/kimi_gdn_linear_attn.py and Hugging Face's ernie4_5_moe).
+// TestOperatorsByHand counts what a token of three families multiplies behind 1,000 others, weight
+// by weight, as vLLM has them (a014e35f: vllm/model_executor/models/nemotron_h.py,
+// vllm/model_executor/layers/mamba/gdn/kimi_gdn_linear_attn.py) and Hugging Face (ernie4_5_moe).
 func TestOperatorsByHand(t *testing.T) {
 	const context = 1000
 	e := NewEstimator()
