@@ -190,8 +190,8 @@ type PaddedExperts struct {
 	Chips []string `json:"chips" required:"true"`
 }
 
-// PaddedInputs are rows of weights filled up to a multiple, on chips of these generations, in models
-// of these beginnings of names.
+// PaddedInputs are rows of weights filled up to a multiple, on chips of these generations, in
+// models of these beginnings of names.
 type PaddedInputs struct {
 	Multiple int      `json:"multiple" required:"true" range:"[1,65536]"`
 	Chips    []string `json:"chips" required:"true"`

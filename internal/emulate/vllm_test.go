@@ -114,7 +114,7 @@ func TestCrossOrigin(t *testing.T) {
 		}
 		r.Body.Close()
 		if r.StatusCode != 200 || r.Header.Get("Access-Control-Allow-Origin") != "*" || method == "OPTIONS" &&
-			(!strings.Contains(r.Header.Get("Access-Control-Allow-Methods"), "POST") || r.Header.Get("Access-Control-Allow-Headers") != "authorization,content-type") {
+			(!strings.Contains(r.Header.Get("Access-Control-Allow-Methods"), "POST") || r.Header.Get("Access-Control-Max-Age") != "600" || r.Header.Get("Access-Control-Allow-Headers") != "authorization,content-type") {
 			t.Errorf("%s: %d %v", method, r.StatusCode, r.Header)
 		}
 	}

@@ -145,9 +145,10 @@ func (p *Fixed) pool(l *Loaded, tabled bool, role deploy.Role, sys *hardware.Sys
 	return pool, errs
 }
 
-// asEnginesStart reports whether nothing is said of the experts of tensor-parallel ranks: vLLM, SGLang
-// and TensorRT-LLM then cut each one like the rest of the stage. Whoever replicates attention, or asks
-// for what needs experts in whole, wants them spread; a table of runs would say so.
+// asEnginesStart reports whether nothing is said of the experts of tensor-parallel ranks: vLLM,
+// SGLang and TensorRT-LLM then cut each one like the rest of the stage. Whoever replicates
+// attention, or asks for what needs experts in whole, wants them spread; a table of runs would say
+// so.
 func (p *Fixed) asEnginesStart(tabled bool) bool {
 	if tabled {
 		return p.EP*max(1, p.MoETP) == 1

@@ -1,6 +1,7 @@
 // Command soak leaves the program alone for a while: command lines, valid and broken, side by side,
 // with little memory and few files, a third of them killed; scans into folders that fill up; and
-// servers under clients of which half are rude. What is left behind must be what an undisturbed run writes, and servers must not grow:
+// servers under clients of which half are rude. What is left behind must be what an undisturbed run
+// writes, and servers must not grow:
 //
 //	soak -for 1h -seed 7
 package main

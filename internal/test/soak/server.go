@@ -43,8 +43,8 @@ const (
 	moreFiles  = 8
 )
 
-// mostGoroutines may be left when all clients have gone, two of each connection that is kept for the
-// next request among them; a server has been asked thousands of times by then.
+// mostGoroutines may be left when all clients have gone, two of each connection that is kept for
+// the next request among them; a server has been asked thousands of times by then.
 const mostGoroutines = 20 + 2*clients
 
 func (s *server) soak(ctx context.Context, program string, random *rand.Rand, until time.Time) error {
