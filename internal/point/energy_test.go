@@ -176,10 +176,10 @@ func TestSeveralLimits(t *testing.T) {
 
 // TestUnknownPower: a system without the block has no watts, and refuses a limit.
 func TestUnknownPower(t *testing.T) {
-	if a, err := askLimit(t, "H800", 0); err != nil || a.Energy != nil || a.Phases[0].Drawn != nil {
+	if a, err := askLimit(t, "H20_96G", 0); err != nil || a.Energy != nil || a.Phases[0].Drawn != nil {
 		t.Errorf("%v, %v", a.Energy, err)
 	}
-	if _, err := askLimit(t, "H800", 300); err == nil || !strings.Contains(err.Error(), "power-limit") || !strings.Contains(err.Error(), "H800 has no block \"power\"") {
+	if _, err := askLimit(t, "H20_96G", 300); err == nil || !strings.Contains(err.Error(), "power-limit") || !strings.Contains(err.Error(), "H20_96G has no block \"power\"") {
 		t.Errorf("%v", err)
 	}
 }

@@ -86,8 +86,8 @@ func TestPowerRows(t *testing.T) {
 
 // TestNoPowerNoWatts: a system without the block predicts nothing, and says so.
 func TestNoPowerNoWatts(t *testing.T) {
-	r, rows := predictPower(t, "H800", "gemm,bf16,m=16384;n=8192;k=8192,2199023255552,671088640,,,700\n")
-	if r.Predicted() != 0 || !strings.Contains(rows[1][11], "H800 has no block \"power\"") {
+	r, rows := predictPower(t, "H20_96G", "gemm,bf16,m=16384;n=8192;k=8192,2199023255552,671088640,,,700\n")
+	if r.Predicted() != 0 || !strings.Contains(rows[1][11], "H20_96G has no block \"power\"") {
 		t.Errorf("%d predictions, %v", r.Predicted(), rows[1])
 	}
 }
