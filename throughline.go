@@ -58,7 +58,6 @@ func Estimate(ctx context.Context, q Question, options ...Option) (*Estimated, e
 	return &Estimated{answer, remarks}, cmp.Or(err, ctx.Err())
 }
 
-// MarshalJSON writes the keys of throughline estimate.
 func (e *Estimated) MarshalJSON() ([]byte, error) { return json.Marshal(report.PointJSON(e.Answer)) }
 
 // Explained is what a deployment does and why.
@@ -77,7 +76,6 @@ func Explain(ctx context.Context, q Question, options ...Option) (*Explained, er
 	return &Explained{why, remarks}, cmp.Or(err, ctx.Err())
 }
 
-// MarshalJSON writes the keys of throughline explain.
 func (e *Explained) MarshalJSON() ([]byte, error) {
 	return json.Marshal(report.ExplainedJSON(e.Explained))
 }
@@ -103,7 +101,6 @@ func NewPlans(q Question, options ...Option) (*Plans, error) {
 	return &Plans{p, remarks}, err
 }
 
-// MarshalJSON writes the keys of throughline plan.
 func (p *Plans) MarshalJSON() ([]byte, error) { return json.Marshal(report.AdviceJSON(p.Plans)) }
 
 // Simulation is requests to send through a deployment.
@@ -140,5 +137,4 @@ func Simulate(ctx context.Context, q Question, options ...Option) (*Simulated, e
 	return out, err
 }
 
-// MarshalJSON writes the keys of throughline simulate.
 func (r *Simulated) MarshalJSON() ([]byte, error) { return r.Result.JSON() }

@@ -96,7 +96,6 @@ func Names() []string {
 	return out
 }
 
-// Described is one assumption with its value.
 type Described struct{ Name, Value, Doc string }
 
 func (a *Assumptions) Describe() []Described {

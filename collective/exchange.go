@@ -101,7 +101,6 @@ func (l *Library) FabricNames() []string {
 	return out
 }
 
-// Holds reports whether the numbers of the mode hold for a shape.
 func (m *Mode) Holds(s *kernel.Shape) bool {
 	within := func(v float64, r [2]float64) bool { return v >= r[0] && v <= r[1] }
 	return within(float64(s.Group), m.Range.Ranks) && within(s.M, m.Range.Tokens)

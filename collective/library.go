@@ -50,7 +50,6 @@ type protocol struct {
 //go:embed libraries
 var libraryFiles embed.FS
 
-// Data is the facts of libraries as files.
 func Data() fs.FS { return libraryFiles }
 
 var libraries = func() map[string]*Library {
@@ -75,7 +74,6 @@ var libraries = func() map[string]*Library {
 	return out
 }()
 
-// LibraryNames are sorted.
 func LibraryNames() []string { return slices.Sorted(maps.Keys(libraries)) }
 
 func FindLibrary(name string) (*Library, bool) {

@@ -48,7 +48,6 @@ func (p *Pricer) product(m model.Module) string {
 	return p.prec.MatrixType
 }
 
-// typeOf is the number type of a unit.
 func (p *Pricer) typeOf(m model.Module, unit op.Unit) string {
 	switch {
 	case unit == op.VectorUnit:

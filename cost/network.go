@@ -34,7 +34,6 @@ type way struct {
 	outside            bool // the innermost network
 }
 
-// on takes the networks of a system.
 func (n *network) on(s *hardware.System, bytesPerGB float64) {
 	n.Net = collective.NewNet(s, bytesPerGB)
 	n.flat, n.chooses = n.Flat(), n.Chooses()

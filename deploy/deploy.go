@@ -42,7 +42,6 @@ type Pool struct {
 	Count  int // instances
 }
 
-// Procs is the processors of all instances.
 func (p *Pool) Procs() int { return p.Count * p.Plan.Attention.Procs() }
 
 // Ranks is the data-parallel ranks of all instances, times the batches in flight of a pipeline.
@@ -130,7 +129,6 @@ func (d *Deployment) Together(p *Pool, n workload.Lengths) int {
 	return out
 }
 
-// Of is the pool that runs a phase.
 func (d *Deployment) Of(phase op.Phase) *Pool {
 	for i := range d.Pools {
 		if d.Pools[i].Role.Does(phase) {
@@ -140,7 +138,6 @@ func (d *Deployment) Of(phase op.Phase) *Pool {
 	return nil
 }
 
-// Procs is the processors of all pools.
 func (d *Deployment) Procs() int {
 	n := 0
 	for i := range d.Pools {
@@ -172,7 +169,6 @@ func (d *Deployment) StandIns() (out []string) {
 	return out
 }
 
-// Problem is the estimate of a phase on a system, for requests of the given lengths.
 func (d *Deployment) Problem(phase op.Phase, sys *hardware.System, n workload.Lengths) estimate.Problem {
 	p := estimate.Problem{
 		Model: d.Model, Settings: d.Settings, System: sys, Lengths: n, Precision: d.Precision, Assume: d.Assume,

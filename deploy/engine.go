@@ -118,7 +118,6 @@ func (t *ServerOptions) Backend(prefill bool) string {
 	return cmp.Or(t.DecodeAttention, t.Attention)
 }
 
-// Gathers reports whether servers of a pool gather tokens, and whether that is set.
 func (t *ServerOptions) Gathers(r Role) (gathers, set bool) {
 	name := t.Exchange
 	if r == Prefill {

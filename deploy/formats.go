@@ -81,7 +81,6 @@ type resolver struct {
 	problems []error
 }
 
-// find is the format of a name, or a problem.
 func (r *resolver) find(setting, name string) *number.Format {
 	if f, ok := number.Find(name); ok {
 		return f

@@ -186,7 +186,6 @@ func (d *Deployment) divide(pool *Pool, m *estimate.Memory) division {
 // left is what weights and steps leave for a cache, whatever the share.
 func (v *division) left() float64 { return v.free - v.weights - v.working }
 
-// cache is the room for a cache at a share.
 func (v *division) cache(share float64) float64 {
 	switch v.counts {
 	case "static": // steps come on top

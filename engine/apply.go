@@ -35,7 +35,6 @@ func IsOpen(name string) bool {
 	return name == "" || strings.EqualFold(name, Any) || strings.EqualFold(name, Each)
 }
 
-// Choices are the engines that a name stands for.
 func Choices(name string) ([]*Engine, error) {
 	if IsOpen(name) {
 		return All(), nil
@@ -47,7 +46,6 @@ func Choices(name string) ([]*Engine, error) {
 	return []*Engine{e}, nil
 }
 
-// Names of engines, with those for any and for none.
 func Names() []string {
 	out := []string{Any}
 	for _, e := range engines {
@@ -129,7 +127,6 @@ func (e *Engine) ownKernels(d *deploy.Deployment) plan.OwnKernels {
 	return plan.OwnKernels{}
 }
 
-// RunsOnHost reports whether an engine of a name runs offloaded layers on the host.
 func RunsOnHost(name string) bool {
 	e, err := Find(name)
 	return err == nil && e.Scheduling.HostShare > 0
@@ -284,7 +281,6 @@ func (s *Scheduling) promptLaunch(m *model.Model) float64 {
 	return s.PromptLaunchSeconds
 }
 
-// sparseLatent reports whether a model has latent attention with indexers.
 func sparseLatent(m *model.Model) bool {
 	return m.Attention.Kind == model.Latent && m.Attention.IndexTopK > 0
 }

@@ -24,7 +24,6 @@ type Attention struct {
 	file     document.Value
 }
 
-// AttentionBackend is one of them.
 type AttentionBackend struct {
 	Family string `json:"family" required:"true"` // its name across engines
 	// Prefill and Decode name the software of its kernels as in tables of measurements; the first
@@ -106,7 +105,6 @@ func runOn(generations []string, s *hardware.System) bool {
 	return len(generations) > 0 && (g == "" || slices.Contains(generations, anyChip) || slices.Contains(generations, g))
 }
 
-// runs reports whether a backend runs a kind of attention on a chip.
 func (b AttentionBackend) runs(latent bool, s *hardware.System) bool { return runOn(b.on(latent), s) }
 
 // find is the backend of a name for a kind of attention: the engine's own name or a family.
@@ -211,7 +209,6 @@ func (e *Engine) joinedTile(d *deploy.Deployment, s *hardware.System) int {
 	return b.Joined.Tile
 }
 
-// begins reports whether a name begins as one of others.
 func begins(name string, as []string) bool {
 	return slices.ContainsFunc(as, func(a string) bool { return strings.HasPrefix(name, a) })
 }
@@ -320,10 +317,8 @@ func (e *Engine) attentionFor(latent bool, s *hardware.System) (out []string) {
 	return out
 }
 
-// AttentionNames are the backends of the engine.
 func (e *Engine) AttentionNames() []string { return slices.Sorted(maps.Keys(e.Attention.Backends)) }
 
-// AllAttentionNames are those of all engines, and of families.
 func AllAttentionNames() []string {
 	var out []string
 	for _, e := range append(All(), Generic) {
@@ -338,7 +333,6 @@ func AllAttentionNames() []string {
 	return slices.Compact(out)
 }
 
-// CheckAttention validates the name of a backend for any engine.
 func CheckAttention(name string) error {
 	all := AllAttentionNames()
 	if slices.ContainsFunc(all, func(n string) bool { return strings.EqualFold(n, name) }) {
@@ -347,14 +341,12 @@ func CheckAttention(name string) error {
 	return fmt.Errorf("%s", document.NotOneOf(name, all))
 }
 
-// AttentionOption is an option that chooses attention backends.
 type AttentionOption struct {
 	Setting string            // its name among the settings of this program
 	Names   map[string]string // by engine
 	of      func(*deploy.ServerOptions) *string
 }
 
-// AttentionOptions of all engines.
 var AttentionOptions = []AttentionOption{
 	{"attention-backend", map[string]string{"sglang": "attention-backend", "vllm": "attention-backend", "trtllm": "attn_backend"},
 		func(t *deploy.ServerOptions) *string { return &t.Attention }},

@@ -19,7 +19,6 @@ import (
 	"throughline/plan"
 )
 
-// Support is how far an engine has a feature.
 type Support string
 
 const (
@@ -28,7 +27,6 @@ const (
 	No      Support = "no"
 )
 
-// Capability of an engine for a feature.
 type Capability struct {
 	Support Support `json:"support" required:"true" enum:"yes,partial,no"`
 	Remark  string  `json:"remark" required:"true"`
@@ -53,7 +51,6 @@ type Small struct {
 	Sequences  int      `json:"sequences" required:"true"`
 }
 
-// is reports whether a chip is one of the small ones.
 func (s *Small) is(sys *hardware.System) bool {
 	return s != nil && sys != nil && (sys.Memory.GiB < s.BelowGiB || slices.ContainsFunc(s.Chips, func(name string) bool { return strings.HasPrefix(sys.Name, name) }))
 }
@@ -417,7 +414,6 @@ func load() []*Engine {
 	}
 }
 
-// newEngine reads the engine of a name from its files.
 func newEngine(name string, r rules) *Engine {
 	e := &Engine{rules: r, Attention: readAttention(name), Tiles: readTiles(name)}
 	read(path.Join("data/options", name+".json"), &e.Options)
@@ -430,13 +426,11 @@ func newEngine(name string, r rules) *Engine {
 	return e
 }
 
-// exists reports whether there is an embedded file.
 func exists(name string) bool {
 	_, err := fs.Stat(files, name)
 	return err == nil
 }
 
-// parse reads an embedded file.
 func parse(name string) document.Value {
 	src, err := files.ReadFile(name)
 	if err != nil {

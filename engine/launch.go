@@ -32,7 +32,6 @@ type remark struct {
 	text func(unit) string
 }
 
-// commonRemarks are those of every engine.
 var commonRemarks = []remark{
 	{
 		func(u unit) bool { return u.checkpoint == "" && u.weights != plain.GGUF },

@@ -243,7 +243,6 @@ func (e *Engine) notAmong(u unit) string {
 	return fmt.Sprintf("DeepEP sends the tokens of prompts among so many ranks: %s; not among %d", strings.Trim(fmt.Sprint(e.PrefillExchange.Ranks), "[]"), u.ranks)
 }
 
-// lacks says that the engine lacks a feature.
 func (e *Engine) lacks(f *feature) string {
 	why := fmt.Sprintf("%s %s has no %s", e.Title, e.Options.Version, f.title)
 	if r := e.Capabilities[f.key].Remark; r != "" {

@@ -112,7 +112,6 @@ answer() {
 }
 `
 
-// function is the command of all servers of a role.
 func (f *Fleet) function(writef func(string, ...any), role string) {
 	first := f.Servers[slices.IndexFunc(f.Servers, func(s Server) bool { return s.Role == role })]
 	if first.Config != "" {
@@ -213,7 +212,6 @@ func (f *Fleet) entry(writef func(string, ...any)) {
 	writef("fi\n\n# Until one of them ends.\nwhile [ \"${#pids[@]}\" -gt 0 ]; do\n  alive\n  pause\ndone")
 }
 
-// shellWord is a word of a script with variables to expand.
 func shellWord(s string) string {
 	if strings.Contains(s, "$") {
 		return `"` + s + `"`
@@ -245,7 +243,6 @@ func wrapWords(command []string, indent string) string {
 	return b.String()
 }
 
-// commentWidth is the width of comment lines.
 const commentWidth = 76
 
 // comment wraps text behind a mark, with a hanging indent.

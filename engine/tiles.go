@@ -78,7 +78,6 @@ func (e *Engine) untuned(u *unit, sys *hardware.System) bool {
 	return true
 }
 
-// has reports whether an engine has what came with a version.
 func (e *Engine) has(since string) bool {
 	return since == "" || e.version == "" || slices.Compare(numbers(e.version), numbers(since)) >= 0
 }

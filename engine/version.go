@@ -141,7 +141,6 @@ func (e *Engine) lineage(version string) []string {
 	return out
 }
 
-// decodeFacts reads the facts of one version, on all chips.
 func (e *Engine) decodeFacts(file document.Value) {
 	file.Decode(e)
 	e.ports = map[string]*Scheduling{}

@@ -108,7 +108,6 @@ type Bands struct {
 //go:embed bands.json
 var bandsFile embed.FS
 
-// Data is the widths of bands as a file.
 func Data() fs.FS { return bandsFile }
 
 var bands = func() (out Bands) {
@@ -192,7 +191,6 @@ func (c *Confidence) Around(time float64) (low, high float64) {
 	return time / (1 + c.Band), time * (1 + c.Band)
 }
 
-// Span is the band for people.
 func (c *Confidence) Span() string {
 	if !c.HasBand() {
 		return "(no band)"

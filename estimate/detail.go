@@ -44,7 +44,6 @@ func (b *Breakdown) BoundBy(r cost.Bound) float64 {
 	return t
 }
 
-// ClassTime is the time of one class of operators.
 func (b *Breakdown) ClassTime(c op.Class) float64 {
 	var t float64
 	for i := range b.Block {

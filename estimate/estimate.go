@@ -73,5 +73,4 @@ func (m *Memory) WithoutCache() float64 {
 	return m.Weights[op.AttentionBlock] + m.Weights[op.MLPBlock] + max(m.Working[op.AttentionBlock], m.Working[op.MLPBlock])
 }
 
-// Total includes the cache.
 func (m *Memory) Total() float64 { return m.WithoutCache() + m.Cache }

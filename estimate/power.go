@@ -142,7 +142,6 @@ func (e *Evaluator) parts(p *plan.Plan, s *op.Step, visit func(part PartKind, of
 	}
 }
 
-// System is what the evaluator prices on.
 func (e *Evaluator) System() *hardware.System { return e.system }
 
 // turns is the share of the stages of a step that each processor runs.

@@ -29,7 +29,6 @@ func (e *Evaluator) cachePerRequest() float64 {
 	return e.problem.Model.CacheBytes(1, float64(e.problem.Lengths.Input), e.problem.Precision.Cache)
 }
 
-// cacheMessage is what one processor sends of the cache of a batch.
 func (e *Evaluator) cacheMessage(p *plan.Plan) float64 {
 	return e.cachePerRequest() * float64(p.Batch.Count*p.Sequences(e.moe)) / float64(p.Attention.Replica())
 }

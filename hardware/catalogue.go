@@ -13,7 +13,6 @@ var files embed.FS
 // Kernels are the built-in calibrated kernels, by the name of the chip they were measured on.
 var Kernels = catalogue.Set{What: "kernel", Files: files, Folder: "kernels"}
 
-// Catalogue is the built-in system files.
 var Catalogue = catalogue.Set{What: "system", Files: files, Match: func(name string) (string, bool) {
 	found, ok := names.System(name)
 	return found.Name, ok && found.Note == ""

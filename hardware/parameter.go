@@ -90,7 +90,6 @@ const (
 	greatestGain = 1e6
 )
 
-// number is a parameter in a float field.
 func number(name, unit string, low, high float64, field func(*System) *float64) Parameter {
 	return Parameter{
 		Name: name, Unit: unit, Low: low, High: high,
@@ -99,7 +98,6 @@ func number(name, unit string, low, high float64, field func(*System) *float64) 
 	}
 }
 
-// integer is a parameter in an int field.
 func integer(name, unit string, low, high float64, field func(*System) *int) Parameter {
 	return Parameter{
 		Name: name, Unit: unit, Low: low, High: high, Whole: true,

@@ -13,7 +13,6 @@ import (
 //go:embed catalogue/*.json
 var files embed.FS
 
-// Catalogue is the built-in model files.
 var Catalogue = catalogue.Set{What: "model", Checkpoints: true, Files: files, Aliases: map[string]string{
 	"GPT-3":               "gpt_3_175b",
 	"Meta-Llama-3-8B":     "llama_3_8b",

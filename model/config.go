@@ -202,7 +202,6 @@ func (c *config) word(keys ...string) string {
 	return s
 }
 
-// list is the elements of a list, and whether there is one.
 func (c *config) list(keys ...string) ([]raw, bool) {
 	v, ok := c.find(keys...)
 	if !ok {

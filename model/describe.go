@@ -36,7 +36,6 @@ func (a *Attention) String() string {
 	return s
 }
 
-// DescribeAttention describes the attention of all layers.
 func (m *Model) DescribeAttention() string {
 	if len(m.Mixed) == 0 {
 		return m.Attention.String()

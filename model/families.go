@@ -26,7 +26,6 @@ type family struct {
 	harmless   []string       // keys that change no shape in this family
 }
 
-// headKeys are the defaults of heads.
 type headKeys struct {
 	kvAsHeads bool // num_key_value_heads defaults to num_attention_heads; else it is required
 	dim       int  // default of head_dim; 0: hidden_size / num_attention_heads

@@ -78,7 +78,6 @@ type File struct {
 // wideNorm is the type of norms over all heads of queries, and of keys, together.
 const wideNorm = "per_layer"
 
-// attentionFile is the keys of an attention.
 type attentionFile struct {
 	AttnType    string `json:"attn_type" required:"true" enum:"multi-head,multi-query,group-query,mla,mla-absorb,gated-delta,lightning,short-conv,mamba2" doc:"kind of attention"`
 	AttnHeads   int    `json:"attn_heads" aka:"num_attention_heads,num_heads,n_heads" required:"true" range:"[1,1000000]" doc:"query heads; in linear attention, value heads; in a state space, heads of the state"`
@@ -305,7 +304,6 @@ var attentionNeeds = map[string][]string{
 	"mamba2":      {"attn_size", "kv_heads", "v_head_dim"},
 }
 
-// checkAttention checks the attention at a path.
 func checkAttention(doc *document.File, at string, f *attentionFile) {
 	need(doc, at, fmt.Sprintf("attn_type is %q", f.AttnType), attentionNeeds[f.AttnType]...)
 	kv := join(at, "kv_heads")

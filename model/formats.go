@@ -38,7 +38,6 @@ func (f *Formats) Of(m Module) *number.Format {
 	return format
 }
 
-// has reports whether a model has weights in a module.
 func (m *Model) has(module Module) bool {
 	switch module {
 	case FeedForwardModule:

@@ -4,7 +4,6 @@ package model
 
 import "math"
 
-// Model is the shape of one model.
 type Model struct {
 	Name        string
 	Hidden      int // width of the residual stream
@@ -80,7 +79,6 @@ var attentionNames = []string{
 	GatedDelta: "gated-delta", Lightning: "lightning", ShortConv: "short-conv", Mamba: "mamba2",
 }
 
-// Name is that of the kind in model files.
 func (k AttentionKind) Name() string { return attentionNames[k] }
 
 // Attention is the shape of the attention block.
@@ -366,7 +364,6 @@ type Experts struct {
 	SharedGate     bool // a token weighs the result of the shared experts by a sigmoid of a product
 }
 
-// IsMoE reports whether the model has expert layers.
 func (m *Model) IsMoE() bool { return m.Experts.Routed > 0 }
 
 // FeedForwardLayers of n layers, rounded up so that a pipeline stage is never too light.

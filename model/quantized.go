@@ -40,7 +40,6 @@ func (f *File) present(formats map[string]string) map[string]string {
 	return formats
 }
 
-// quantization is what a quantization_config says.
 type quantization struct {
 	method, format string
 	cache          string

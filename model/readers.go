@@ -1,6 +1,5 @@
 package model
 
-// headSize is the elements of a head.
 func (c *config) headSize(heads int) int {
 	if n := c.sizeOr(c.family.heads.dim, "head_dim", "attention_head_dim"); n > 0 {
 		return n
@@ -128,7 +127,6 @@ func gatedDelta(c *config) attentionFile {
 	return a
 }
 
-// kimiDelta is the linear attention of Kimi.
 func kimiDelta(c *config) attentionFile {
 	in := c.within("linear_attn_config")
 	if in == nil {

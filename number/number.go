@@ -7,7 +7,6 @@ import (
 	"slices"
 )
 
-// Format is one number format.
 type Format struct {
 	Name    string
 	Aliases []string
@@ -101,7 +100,6 @@ func init() {
 	}
 }
 
-// Find finds a format by its name or an alias.
 func Find(name string) (*Format, bool) {
 	for i := range Formats {
 		if f := &Formats[i]; f.Name == name || slices.Contains(f.Aliases, name) {

@@ -135,7 +135,6 @@ func (s *stage) slowdown() plan.Slowdown {
 // exchanges reports whether tokens are sent to their experts, which receive them sorted.
 func (s *stage) exchanges() bool { return !s.plan.Gathered && s.plan.Experts.EP > 1 }
 
-// expertBlock sorts the tokens of a processor's experts and multiplies up and down.
 func (s *stage) expertBlock(x expertProduct, tokens, hidden, width float64) {
 	s.sortRows(tokens, hidden, float64(s.model.Experts.TopK))
 	if s.model.MLP == model.Gated {
@@ -476,7 +475,6 @@ func (s *stage) fillTiles(x *expertProduct, group float64) {
 	x.rows = x.tokens / x.read // rows without a token are one expert's, which is read once
 }
 
-// expertLinear multiplies tokens by the matrices of the experts.
 func (s *stage) expertLinear(k Kind, x expertProduct, in, out float64) {
 	s.linears(k, x.read, x.rows, x.tokens, in, out)
 	o := s.list.last()

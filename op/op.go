@@ -182,7 +182,6 @@ func (l *List) Times(k Kind) (n float64) {
 // Comms are the indices of the communication operators.
 func (l *List) Comms() []uint8 { return l.comm[:l.comms] }
 
-// BlockOf is the block of the operator at an index.
 func (l *List) BlockOf(index int) Block {
 	if index < l.end[AttentionBlock] {
 		return AttentionBlock

@@ -53,7 +53,6 @@ func (s *stage) linears(k Kind, count, rows, m, in, out float64) {
 	o.Count, o.Rows = count, rows
 }
 
-// norm normalises n elements with a vector of weights.
 func (s *stage) norm(k Kind, n, weights float64) {
 	o := s.add(k, VectorUnit)
 	o.Flops = normFlops * n

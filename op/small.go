@@ -151,7 +151,6 @@ func (s *stage) route(experts float64) {
 	o.Activations = s.tokens * (s.hidden + experts) * wide
 }
 
-// selectExperts picks the experts of every token.
 func (s *stage) selectExperts(routed, topK float64) {
 	o := s.unary(ExpertSelection, s.tokens*routed, softmaxFlops)
 	if s.assume.SmallKernels {

@@ -305,7 +305,6 @@ func (s *stage) layers(layers, expertLayers int) {
 	s.feedForward(s.model.FeedForwardLayers(layers), expertLayers)
 }
 
-// feedForward lowers feed-forward blocks, some of them with experts, behind attention.
 func (s *stage) feedForward(blocks, expertLayers int) {
 	s.list.end[AttentionBlock] = s.list.n
 	s.list.leading = s.model.Experts.Interval <= 1
@@ -322,7 +321,6 @@ func (s *stage) feedForward(blocks, expertLayers int) {
 	s.list.end[MLPBlock] = s.list.n
 }
 
-// attention lowers the attention of a number of layers, of one of the model's kinds.
 func (s *stage) attention(kind, layers int) {
 	a := s.model.AttentionOf(kind)
 	s.attn, s.repeat = a, float64(layers)

@@ -131,7 +131,6 @@ func (s *Seen) repeat(times float64, of *Seen) {
 	s.Pairs, s.Scored, s.Read = times*of.Pairs, times*of.Scored, times*of.Read
 }
 
-// Tokens is the new tokens of a step.
 func (s *Step) Tokens() float64 { return s[Decode].Tokens + s[Prefill].Tokens }
 
 // absent is how many tokens the mean data-parallel rank falls short of the fullest.

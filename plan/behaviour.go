@@ -112,7 +112,6 @@ type Launches [192]uint8
 // Range is what is more than From and at most To; zero is nothing.
 type Range struct{ From, To float64 }
 
-// Holds reports whether a value is in the range.
 func (r Range) Holds(x float64) bool { return x > r.From && x <= r.To }
 
 // Unfused is the small kernels around an exchange that most engines fuse with others.

@@ -104,7 +104,6 @@ func (w *Words) parsePart(part string, seen map[string]bool) error {
 	return nil
 }
 
-// overlapOf is the overlap of a word.
 func overlapOf(part string) (Overlap, bool) {
 	for o := TwoBatch; o < OverlapCount; o++ {
 		if strings.EqualFold(part, o.Word()) {

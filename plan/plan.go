@@ -267,7 +267,6 @@ func (p *Precision) Between() float64 { return cmp.Or(p.Residual, p.Activation) 
 // Norms is the bytes of the weights of norms.
 func (p *Precision) Norms() float64 { return cmp.Or(p.Residual, p.Weight) }
 
-// Narrowest is the bytes of the narrowest weights.
 func (p *Precision) Narrowest() float64 {
 	least := p.Weight
 	for m := range model.ModuleCount {

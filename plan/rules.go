@@ -24,7 +24,6 @@ func (p *Plan) Filled(layers int) (all, last float64) {
 	return all, last
 }
 
-// Miss is a rule that a plan breaks.
 type Miss struct {
 	Rule   string
 	Why    string

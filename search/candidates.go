@@ -57,7 +57,6 @@ func (p *Problem) expertPlans(procs int, yield func(*plan.Plan)) {
 	}
 }
 
-// basicPlan is what all plans of the problem have in common.
 func (p *Problem) basicPlan() plan.Plan {
 	return plan.Plan{Layout: plan.Layout{SequenceParallel: p.SequenceParallel, Pipelined: p.Assume.Pipelined}}
 }

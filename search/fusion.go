@@ -20,7 +20,6 @@ type FusedProblem struct {
 // sharedRate is the request rate of processors that do both phases of every request.
 func sharedRate(prefill, decode float64) float64 { return 1 / (1/prefill + 1/decode) }
 
-// fuser is one worker of a fused search.
 type fuser struct {
 	prefill, decode *searcher
 

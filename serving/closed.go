@@ -47,7 +47,6 @@ func (c *closed) entry() float64 { return c.rules.Entry(c.load.Lengths.Input, c.
 // context of a representative decode step.
 func (c *closed) context() float64 { return float64(c.load.Lengths.DecodeContext()) }
 
-// step is a decode step including its host time.
 func (c *closed) step(sequences float64) float64 {
 	return c.decode.Decode(sequences, c.context()) + c.rules.Host(sequences)
 }

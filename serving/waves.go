@@ -78,7 +78,6 @@ func (c *closed) pollSteps(w *waves) float64 {
 	return max(1, c.polls, min(w.alone, c.entry())/w.step)
 }
 
-// group is the clients of all ranks in lockstep.
 func (c *closed) group(clients float64) float64 {
 	return max(clients, min(clients*c.together, float64(c.load.Clients)*c.together/c.ranks))
 }

@@ -56,7 +56,6 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Source is where requests come from.
 type Source interface {
 	// Next is the next request by arrival, or false when no more come before another ends.
 	Next() (Request, bool, error)
@@ -101,7 +100,6 @@ func ByClients(s Source, clients int) Source {
 	return &byClients{Source: s, waiting: clients}
 }
 
-// Next is the first request of a client.
 func (c *byClients) Next() (Request, bool, error) {
 	if c.waiting == 0 {
 		return Request{}, false, nil

@@ -75,7 +75,6 @@ kernels were measured (hardware/shape/measured), which takes a minute.`,
 	return cmd
 }
 
-// writeAll writes files together.
 func writeAll(ctx context.Context, outputs []kernels.Output) error {
 	var files []report.File
 	for _, o := range outputs {

@@ -52,7 +52,6 @@ func manual() ([]entry, error) {
 	return out, nil
 }
 
-// manPage is the help of a command as a page of man.
 func manPage(c *cobra.Command) string {
 	var b strings.Builder
 	name := strings.ReplaceAll(c.CommandPath(), " ", "-")

@@ -133,7 +133,6 @@ func missed(experts, some, k float64) float64 {
 	return none
 }
 
-// choose is the number of ways to choose k of n.
 func choose(n, k float64) float64 {
 	ways := 1.0
 	for i := 0.0; i < k; i++ {

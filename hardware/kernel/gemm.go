@@ -49,7 +49,6 @@ func Rows(m, tile float64) float64 {
 	return 16 * math.Ceil(m*(1./16))
 }
 
-// Work is the operations and the bytes.
 func (g *GemmModel) Work() (flops, bytes Work) {
 	return Work{7: 2}, Work{3: g.Output, 5: g.Input, 6: g.Weight}
 }

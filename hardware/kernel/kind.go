@@ -12,7 +12,6 @@ const (
 	KindCount
 )
 
-// Kinds are the names of the kinds.
 var Kinds = [KindCount]string{"products", "experts", "attention", "elementwise", "collectives"}
 
 // kindOf is the kind of each slot, if any.

@@ -70,7 +70,6 @@ func StateFlops(gatedDelta, prefill bool, key, value float64) float64 {
 	return perState * key * value
 }
 
-// Work is the operations and the bytes.
 func (l *LinearAttention) Work() (flops, bytes Work) { return Work{7: 1}, Work{1: 1} }
 
 // Bytes is queries and keys of KV heads, values and results of the others, and the state.

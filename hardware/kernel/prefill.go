@@ -45,7 +45,6 @@ var latentPrefillSlot = slot{
 // apart: the memory side separates queries and results from keys and values.
 func (p *PrefillAttention) apart() bool { return len(p.Memory.Axes) == 2 }
 
-// Work is the operations and the bytes.
 func (p *PrefillAttention) Work() (flops, bytes Work) {
 	if p.apart() {
 		return Work{7: 4}, Work{1: 1, 2: 1}

@@ -141,7 +141,6 @@ func Measured(row string) (Slot, bool) {
 // String is the kind of the rows in tables of measurements.
 func (s Slot) String() string { return table[s].row }
 
-// Name is the slot in words.
 func (s Slot) Name() string { return table[s].name }
 
 // Section is the key of the models in a set, and Key that of its model, empty if by number type.

@@ -167,7 +167,6 @@ func (a *axis) clamp(x float64) (at, factor float64) {
 	return at, factor
 }
 
-// Point is a place on a surface.
 type Point struct{ X, Y, Z float64 }
 
 // grid is a prepared surface: in each cell the work times the slowdown, a multilinear function.

@@ -97,7 +97,6 @@ func Text(chip string) ([]byte, error) {
 	return io.ReadAll(z)
 }
 
-// Pack is a table as a file.
 func (t *Table) Pack() ([]byte, error) {
 	src, err := json.Marshal(t)
 	if err != nil {

@@ -42,7 +42,6 @@ func (p *filling) maxRate() (rate float64, behind int) {
 	return rate, behind
 }
 
-// within reports whether the limits are met.
 func (f *field) within(w *weighed) bool {
 	return w.seen.Requests > 0 && w.seen.TPOT <= f.tpotLimit() && w.seen.TTFT <= f.ttft
 }

@@ -107,7 +107,6 @@ func (a *Advice) addNotes() {
 	}
 }
 
-// addOnce adds the texts that a list lacks.
 func addOnce(list []string, texts ...string) []string {
 	for _, text := range texts {
 		if !slices.Contains(list, text) {

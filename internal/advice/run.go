@@ -77,7 +77,6 @@ func run(ctx context.Context, r *jobfile.Run, workers int, rough bool) (search.O
 	return out, &c, nil
 }
 
-// candidateSearch prepares a search of the candidates of a file.
 func candidateSearch(ctx context.Context, r *jobfile.Run) *adviser {
 	a := &adviser{ctx: ctx, worth: 1, space: space{
 		base: deploy.Deployment{
@@ -154,7 +153,6 @@ func mergeMicroBatches(batches []plan.Batch) []plan.Batch {
 	return out
 }
 
-// Problem returns the estimate of a phase as the candidate runs it.
 func (c *Candidate) Problem(phase op.Phase) estimate.Problem {
 	return c.Deployment.Problem(phase, c.Deployment.Of(phase).System, c.Load.Lengths)
 }

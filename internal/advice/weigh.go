@@ -111,27 +111,32 @@ type identity struct {
 	counts [2]int
 }
 
-// layouts are those of the pools of a deployment, behind an engine.
+// layouts are those of the pools of a deployment.
 type layouts struct {
 	prefill, decode plan.Layout
-	engine          int // its index
+	engine          int // its index, where engines are told apart
+}
+
+func (c *contender) layouts() layouts {
+	out := layouts{decode: c.decode.pool.Plan.Layout}
+	if c.prefill != nil {
+		out.prefill = c.prefill.pool.Plan.Layout
+	}
+	return out
 }
 
 func identityOf(c *contender) identity {
-	k := identity{layouts{decode: c.decode.pool.Plan.Layout, engine: c.decode.engine}, c.counts}
-	if c.prefill != nil {
-		k.prefill = c.prefill.pool.Plan.Layout
-	}
+	k := identity{c.layouts(), c.counts}
+	k.engine = c.decode.engine
 	return k
 }
 
-// layout is the identity without the engine, unless each engine has rows of its own.
+// layout is the identity behind whichever engine, unless each has rows of its own.
 func (s *poolCache) layout(c *contender) identity {
-	k := identityOf(c)
-	if !s.o.EachEngine {
-		k.engine = 0
+	if s.o.EachEngine {
+		return identityOf(c)
 	}
-	return k
+	return identity{c.layouts(), c.counts}
 }
 
 // choose returns what serves the most within a limit on TPOT, or nil.

@@ -58,7 +58,6 @@ var Endpoints = []Endpoint{
 		answer: object("what it is, and warnings")},
 }
 
-// OpenAPI is the description of a server in OpenAPI 3.1.
 func OpenAPI() ([]byte, error) {
 	paths, schemas := Object{}, Object{
 		"Problems": Object{"type": "object", "required": []string{"problems"}, "properties": Object{"problems": Object{"type": "array", "items": Object{

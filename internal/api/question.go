@@ -149,7 +149,6 @@ func wordOf(v any) (string, error) {
 	return "", fmt.Errorf("must be a text, a number, true, false or a list of them")
 }
 
-// Problem is one of a question, as JSON.
 type Problem struct {
 	Setting string `json:"setting,omitempty"`
 	File    string `json:"file,omitempty"`

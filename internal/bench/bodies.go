@@ -38,7 +38,6 @@ func newBodies(o *Options, b *engine.Backend, model string) *bodies {
 	return w
 }
 
-// lengthKey is the key of the output tokens.
 func (w *bodies) lengthKey() string {
 	return map[engine.API]string{engine.Completions: "max_tokens", engine.Chat: "max_completion_tokens", engine.Generate: "max_new_tokens"}[w.API]
 }

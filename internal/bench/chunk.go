@@ -155,7 +155,6 @@ func (s *scanner) count() int {
 	return int(s.number())
 }
 
-// value consumes any value.
 func (s *scanner) value(c *chunk, in place) {
 	s.space()
 	s.depth++
@@ -269,7 +268,6 @@ func (c *chunk) add(text []byte) {
 	}
 }
 
-// tokens reports whether the chunk holds any text.
 func (c *chunk) tokens() bool { return len(c.text) > 0 || len(c.second) > 0 }
 
 // String is the text without escapes.

@@ -269,7 +269,6 @@ func (c *client) readAtOnce(r io.Reader, a *answer) *Failure {
 	return a.complete()
 }
 
-// readStream reads the events of an answer.
 func (c *client) readStream(r io.Reader, a *answer) *Failure {
 	events := newEvents(r)
 	var k chunk
@@ -450,7 +449,6 @@ func (c *client) fetch(ctx context.Context, method, path string) ([]byte, *Failu
 	return data, nil
 }
 
-// firstModel is the first model that a server lists.
 func (c *client) firstModel(ctx context.Context) (string, error) {
 	var list struct {
 		Data []struct {

@@ -51,7 +51,6 @@ type runner struct {
 	report *Report
 }
 
-// errHopeless ends a run whose limits can no longer hold.
 var errHopeless = errors.New("the limits can no longer hold")
 
 // Run sends all requests at a rate. A cancelled run reports what was measured, with the error.

@@ -82,7 +82,6 @@ var rowColumns = slices.Concat(started, []table.Column[*Done]{
 	retries, failure,
 })
 
-// lineColumns are those of a JSON line.
 var lineColumns = slices.Concat(started, []table.Column[*Done]{
 	table.NumberColumn("first_token", "", func(d *Done) float64 { return d.First }),
 }, arrived, []table.Column[*Done]{

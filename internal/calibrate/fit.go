@@ -27,7 +27,6 @@ type part struct {
 	extra float64      // seconds at peak that the memory side takes beyond its surface
 }
 
-// parts of the sample.
 func (d *sample) parts() []part {
 	if d.second == nil {
 		return []part{d.part}
@@ -356,7 +355,6 @@ func each(axes [][]float64, visit func(axis, at, stride, place, n int)) {
 	}
 }
 
-// logWork is the logarithm of the work of each node.
 func logWork(s *side) []float64 {
 	nodes := [3][]float64{{1}, {1}, {1}}
 	copy(nodes[:], s.axes)

@@ -156,7 +156,6 @@ func Fold(name string) string {
 // Names lists the files, sorted without regard to case.
 func (s Set) Names() []string { return slices.Clone(s.listed().names) }
 
-// list is the names of a folder, and how they are compared.
 type list struct{ names, folded []string }
 
 // lists are those of folders, which are compiled in and do not change.

@@ -25,7 +25,6 @@ var wideFonts = []string{"cjk", "wqy", "sourcehan", "notosanssc", "droidsansfall
 // otherFonts are those of the system for characters that the built-in font lacks, read once.
 var otherFonts = sync.OnceValue(func() []*sfnt.Font { return readFonts(fontFolders) })
 
-// readFonts reads the fonts of folders that have wide characters.
 func readFonts(folders []string) (out []*sfnt.Font) {
 	for _, folder := range folders {
 		filepath.WalkDir(os.ExpandEnv(folder), func(path string, e fs.DirEntry, err error) error {

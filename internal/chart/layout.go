@@ -99,7 +99,6 @@ const (
 	keySwatch = 14.0
 )
 
-// keyRows is how many rows keys take in a width.
 func keyRows(keys []Key, width float64) int {
 	x, rows := 0.0, 1
 	for _, k := range keys {

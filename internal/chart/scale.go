@@ -177,7 +177,6 @@ var magnitudes = []struct {
 	letter string
 }{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}}
 
-// labels are what ticks say.
 func (a *Axis) labels(ticks []float64) (out []string) {
 	if a.Text == nil {
 		return tickLabels(ticks, a.Log || a.Tail)

@@ -12,7 +12,6 @@ import (
 	"strings"
 )
 
-// Element is a mark as an element of SVG.
 type Element struct {
 	ID    string `json:"id"`
 	Tag   string `json:"tag"`

@@ -181,7 +181,6 @@ func parseSize(text string) (width, height float64, err error) {
 	return width, height, nil
 }
 
-// drawCharts returns the charts of a value, and errors for those it does not have.
 func drawCharts[T any](s *sheet, kinds []picture.Kind[T], of T) (out []report.File, errs []error) {
 	for _, d := range s.drawings {
 		k, ok := picture.Find(kinds, d.kind)

@@ -13,7 +13,6 @@ import (
 // explainGap is another in tests that look at several forms of an answer.
 var explainGap = gap.Ask
 
-// compareMeasured prints what would explain a measurement.
 func compareMeasured(ctx context.Context, s Streams, q *question.Query, asJSON bool, v table.View) error {
 	got, err := explainGap(ctx, q)
 	showRemarks(s, got.Remarks)

@@ -89,7 +89,6 @@ func completeOutput(cmd *cobra.Command, f *pflag.Flag) {
 	}
 }
 
-// completeList completes the last item of a list.
 func completeList(cmd *cobra.Command, flag string, words []string) {
 	must(cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		at := strings.LastIndex(begun, ",") + 1

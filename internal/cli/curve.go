@@ -32,7 +32,6 @@ type curve struct {
 	single []string
 }
 
-// tableForms are the forms of the table of several questions.
 var tableForms = []string{string(table.CSV), string(table.Parquet), string(table.JSON), string(table.Lines)}
 
 // several answers a command that asks several questions, and reports whether it does.

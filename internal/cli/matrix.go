@@ -100,7 +100,6 @@ func runMatrix(ctx context.Context, s Streams, o *matrixOptions) error {
 	return o.show(s, results)
 }
 
-// read reads the file and checks where results go.
 func (o *matrixOptions) read(s Streams, q *question.Question) (*matrix.File, error) {
 	var errs []error
 	if o.output.name == "" {

@@ -136,7 +136,6 @@ func addOutputs(cmd *cobra.Command, path string, refs map[string]any) {
 	}
 }
 
-// emptyOutputs rejects output flags with empty values.
 func emptyOutputs(flags *pflag.FlagSet) error {
 	var errs []error
 	for i := range outputFlags {

@@ -14,7 +14,6 @@ import (
 	"throughline/internal/workbook"
 )
 
-// planJSON is the extension of a file with the whole plan as JSON.
 const planJSON = ".json"
 
 func planForms() (ends []string) {

@@ -163,7 +163,6 @@ func (o *runOptions) opFolder(job *jobfile.Job) string {
 // mostOpTables limits the operator files: file systems and shells struggle with more.
 const mostOpTables = 100_000
 
-// writeOps writes the operators of a run, if requested.
 func (o *runOptions) writeOps(ctx context.Context, job *jobfile.Job, r *result.Record) error {
 	if !o.ops {
 		return nil

@@ -39,7 +39,6 @@ func tooMany(runs int) string {
 	return fmt.Sprintf("%d runs do not fit into a workbook, which has room for %d; --format parquet has room for any number", runs, workbook.MostRuns)
 }
 
-// book is an optional workbook.
 type book struct {
 	*workbook.Workbook
 	measured []rawdata.Row

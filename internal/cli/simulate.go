@@ -89,7 +89,6 @@ func simulationHead(l *sentence.Loaded, v table.View) string {
 	return text
 }
 
-// sentenceInput is a run as sentences need it.
 func sentenceInput(sim *point.Simulation, r *simulate.Result) *sentence.Loaded {
 	return &sentence.Loaded{Deployment: &sim.Deployment, Trusted: sim.Trusted, Seen: r.Seen(), Run: r, Price: sim.Price}
 }

@@ -68,7 +68,6 @@ func (s *settings) watched() []string {
 	return withoutEmpty(s.fixed().Watched()) // their problems are reported by the answer
 }
 
-// withoutEmpty drops empty names.
 func withoutEmpty(names []string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }

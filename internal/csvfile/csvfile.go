@@ -108,7 +108,6 @@ func (r *Reader) Read() ([]string, error) {
 	return row, nil
 }
 
-// ErrEmpty is the error of a table without rows.
 var ErrEmpty = errors.New("the table is empty: its first row names the columns")
 
 // Header reads the names of the columns, without the spaces and the byte order mark around them.

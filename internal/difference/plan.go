@@ -21,7 +21,6 @@ import (
 	"throughline/workload"
 )
 
-// planRow is a row of a plan, estimated again.
 type planRow struct {
 	answer *point.Answer
 	gpus   int     // requested, including spare ones

@@ -120,7 +120,6 @@ func NotOneOf(word string, allowed []string) string {
 	return quote(word) + " is not one of " + QuoteList(allowed) + didYouMean(word, allowed)
 }
 
-// QuoteList returns the words quoted and separated by commas.
 func QuoteList(words []string) string {
 	quoted := make([]string, 0, len(words))
 	for _, w := range words {

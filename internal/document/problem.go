@@ -39,7 +39,6 @@ type Error struct {
 	Problems []Problem
 }
 
-// Error returns one line for each problem.
 func (e *Error) Error() string {
 	lines := make([]string, 0, len(e.Problems))
 	for _, p := range e.Problems {

@@ -16,7 +16,6 @@ const maxSize = 64 << 20
 
 var errTooLarge = fmt.Errorf("is larger than %d MiB; this is no file of this program", maxSize>>20)
 
-// ReadFile reads a file of reasonable size.
 func ReadFile(in *files.Door, path string) ([]byte, error) {
 	f, err := in.Open(path)
 	if err != nil {

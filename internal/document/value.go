@@ -11,7 +11,6 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// A Kind is the JSON type of a [Value].
 type Kind int
 
 const (
@@ -77,13 +76,11 @@ func (v Value) Kind() Kind { return v.node.kind }
 
 func (v Value) Path() string { return v.node.path }
 
-// Line returns the line on which the value starts.
 func (v Value) Line() int {
 	line, _ := v.file.source.position(v.node.offset)
 	return line
 }
 
-// Column returns the column in which the value starts.
 func (v Value) Column() int {
 	_, column := v.file.source.position(v.node.offset)
 	return column
@@ -155,7 +152,6 @@ func (v Value) isShort() bool { return string(v.node.literal) == v.raw() }
 // raw returns a literal the way the file has it.
 func (v Value) raw() string { return shorten(string(v.node.literal)) }
 
-// Problemf adds a problem with the value to those of its file.
 func (v Value) Problemf(format string, args ...any) {
 	v.file.addProblem(v.node.offset, v.Path(), fmt.Sprintf(format, args...))
 }

@@ -18,7 +18,6 @@ type metrics struct {
 	refused int64           // requests answered with an error
 }
 
-// engineMetrics are those of a server.
 type engineMetrics struct {
 	role        deploy.Role
 	blockTokens int

@@ -57,7 +57,6 @@ func (p prompt) hashes(blockTokens, answer int) []uint64 {
 var words = strings.Fields(`the and for are but not you all can had her was one our out day get has him his how man new now old
 	see two way who boy did its let put say she too use air arm art ask bed big box bus car cat cup dog dry ear eat egg end eye far`)
 
-// appendText appends the text of tokens of an answer.
 func appendText(to []byte, from, count int) []byte {
 	for i := range count {
 		to = append(append(to, ' '), words[(from+i)%len(words)]...)

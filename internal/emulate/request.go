@@ -158,7 +158,6 @@ func decode(body []byte, to any) error {
 // embedded removes the names of embedded structs from the path of a key.
 var embedded = strings.NewReplacer("sampling.", "", "knobs.", "")
 
-// jsonName is the JSON name of a Go kind.
 func jsonName(kind string) string {
 	switch kind {
 	case "int":

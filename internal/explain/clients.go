@@ -21,7 +21,6 @@ type figures struct {
 	free   float64 // bytes left on the fullest processor; negative: it does not fit
 }
 
-// serves reports whether the answer has what clients see.
 func (c *subject) serves() bool { return c.answer.Seen != nil }
 
 // present returns the figures that the answer already has.
@@ -33,7 +32,6 @@ func (c *subject) present() *figures {
 	return out
 }
 
-// setClients copies what clients see under a load.
 func (f *figures) setClients(p *serving.Prediction, l *workload.Load) {
 	f.ttft, f.tpot, f.tokens = p.TTFT, p.TPOT, p.Requests*float64(l.Lengths.Output)
 }

@@ -26,7 +26,6 @@ type Explanation struct {
 	subject *subject
 }
 
-// Of explains a phase of an answer under latency limits.
 func Of(a *point.Answer, phase int, limits workload.Limits) (*Explanation, error) {
 	c, err := newSubject(a, phase)
 	if err != nil {

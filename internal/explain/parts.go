@@ -97,7 +97,6 @@ func (s *sum) rest(name string, of PartOf) []Part {
 	return s.parts
 }
 
-// step adds the parts of a step.
 func (s *sum) step(c *subject, sh *estimate.Shares) {
 	mlp := "MLP"
 	if c.Problem.Model.IsMoE() {

@@ -85,7 +85,6 @@ func ParseGoal(text string) (*Goal, error) {
 
 func (g *Goal) Metric() string { return g.metric.name }
 
-// Phase returns the phase to explain, if the goal is about one.
 func (g *Goal) Phase() (op.Phase, bool) { return g.metric.phase, g.metric.times }
 
 // Suits reports whether a phase of an answer has the metric: token times belong to clients or,
@@ -102,7 +101,6 @@ var otherNames = map[string]string{
 	"bandwidth": "GBps", "bw": "GBps", "capacity": "GiB", "size": "GiB", "GB": "GiB", "flops": "tflops", "rate": "tflops", "peak": "tflops",
 }
 
-// CheckPath rejects a path that is no number of the system.
 func CheckPath(sys *hardware.System, path string) error {
 	if _, ok := sys.Parameter(path); ok {
 		return nil

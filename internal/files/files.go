@@ -19,7 +19,6 @@ type Door struct {
 	note    func(name string) // nil: nobody asks
 }
 
-// Machine leads to all files of this machine.
 var Machine = &Door{machine: true}
 
 // Held leads to files in memory, by name, and refuses all others.

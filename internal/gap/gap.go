@@ -213,7 +213,6 @@ func Explain(a *point.Answer, run *validate.OneRun, m *Measured, figure string) 
 	return out, err
 }
 
-// Missing is the error that a figure to explain was not measured.
 func (m *Measured) Missing(figure string) error {
 	if figure == "" || m.has(figure) {
 		return nil

@@ -55,7 +55,6 @@ func Names() []string {
 	return out
 }
 
-// settingColumns maps settings to columns, best first.
 var settingColumns = map[string][]string{
 	"concurrency": {"concurrency", "clients", runs.UnderWay, "achieved_concurrency"}, "isl": {"isl"}, "osl": {"osl"},
 	"model": {"model", "model_path"}, "system": {"system", "gpu"}, "engine": {"engine", "backend", "framework"},
@@ -114,7 +113,6 @@ func (m *Measured) has(name string) bool {
 	return slices.ContainsFunc(m.Figures, func(f Measurement) bool { return f.Name == name })
 }
 
-// Of is a measured figure; 0: it was not measured.
 func (m *Measured) Of(name string) float64 {
 	for _, f := range m.Figures {
 		if f.Name == name {

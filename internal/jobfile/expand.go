@@ -60,7 +60,6 @@ func (j *Job) Served() bool { return j.loader.as.Engine }
 // axes counts the lists that a section multiplies.
 const axes = 7
 
-// counts returns the lengths of the lists.
 func (s *spec) counts() [axes]int {
 	return [axes]int{len(s.Models), len(s.Lengths), len(s.sizes()), len(s.Bytes), len(s.Types), len(s.Limits), len(s.systems)}
 }
@@ -188,7 +187,6 @@ func (s *spec) acceptance(m *model.Model) []float64 {
 	return workload.Acceptance(m.DraftLengths)
 }
 
-// draftRange returns the drafts to try with a model.
 func (s *spec) draftRange(m *model.Model) search.Range {
 	if s.Drafts.all && m.DraftLayers > 0 {
 		return search.Range{High: len(s.acceptance(m))}

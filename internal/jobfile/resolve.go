@@ -12,7 +12,6 @@ import (
 	"throughline/model"
 )
 
-// resolve loads the models and systems a section refers to.
 func (l *loader) resolve(s *spec) {
 	for i, ref := range s.Models {
 		at := s.at("model_list[%d]", i)

@@ -19,7 +19,6 @@ type Variation struct {
 	At     func(point int) Variant
 }
 
-// Variant is a point of a variation.
 type Variant struct {
 	Values []float64 // by name
 	System func(name string, src []byte) (*hardware.System, error)
@@ -89,7 +88,6 @@ func (j *Job) Varied(number int) []float64 {
 // mostVariants limits the points whose files are kept: runs come one point after another.
 const mostVariants = 64
 
-// files are those of a point.
 func (j *Job) files(point int) *loader {
 	if j.variation == nil {
 		return j.loader
@@ -111,7 +109,6 @@ func (j *Job) files(point int) *loader {
 	return l
 }
 
-// varied is the files of a point.
 func (l *loader) varied(v Variant) (*loader, error) {
 	out := &loader{as: l.as, models: map[string]*modelFile{}, systems: map[string]*systemFile{}}
 	var errs []error

@@ -30,7 +30,6 @@ const (
 	figureCount
 )
 
-// figureNames are their names in reports.
 var figureNames = [figureCount]string{"TTFT", "TPOT", "TTFT p50", "TTFT p99"}
 
 // judged is a run with its predictions by the built-in constants and by those chosen without the
@@ -67,7 +66,6 @@ var Partings = []Parting{
 
 func (j *judged) pair() string { return j.engine + " " + j.model }
 
-// error is the relative error of a prediction of a figure.
 func (j *judged) error(figure int, predicted *[figureCount]float64) float64 {
 	if j.doubtful[figure] {
 		return math.NaN()

@@ -55,7 +55,6 @@ func Rules(ctx context.Context, tables ...*Table) ([]RuleRow, error) {
 	return out, nil
 }
 
-// ruleRows are the rows of a rule, by source.
 func ruleRows(name string, list []*judged, built, without map[*judged][figureCount]float64) (out []RuleRow) {
 	errors := map[string]*[2][]float64{}
 	var sources []string

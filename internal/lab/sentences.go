@@ -75,7 +75,6 @@ var optionNames = func() (out []string) {
 	return out
 }()
 
-// withSentences is a row with what its sentences say.
 func withSentences(row rows.Row) rows.Row {
 	cells := map[string]string{}
 	for _, m := range optionWords.FindAllStringSubmatch(row.Cell("other_settings"), -1) {

@@ -195,7 +195,6 @@ func LeftOut(samples []validate.Sample) []validate.Sample {
 	return out
 }
 
-// groupsOf are the groups of samples by name.
 func groupsOf(samples []validate.Sample) []string {
 	groups := map[string]bool{}
 	for i := range samples {
@@ -204,7 +203,6 @@ func groupsOf(samples []validate.Sample) []string {
 	return slices.Sorted(maps.Keys(groups))
 }
 
-// Trustworthy are the samples without the doubtful ones.
 func Trustworthy(samples []validate.Sample) []validate.Sample {
 	return slices.DeleteFunc(slices.Clone(samples), func(s validate.Sample) bool { return s.Doubtful })
 }

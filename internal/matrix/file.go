@@ -48,7 +48,6 @@ type Ready struct {
 	Timeout Duration `json:"timeout" yaml:",omitempty" doc:"the longest that this may take (default 30m)"`
 }
 
-// Stop is how a server is stopped.
 type Stop struct {
 	Signal string   `json:"signal" yaml:",omitempty" enum:"SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGKILL" doc:"first signal to its process group (default SIGTERM)"`
 	Grace  Duration `json:"grace" yaml:",omitempty" doc:"time until what is left is killed (default 30s)"`
@@ -140,7 +139,6 @@ func (*Command) DocumentSchema() map[string]any {
 
 func (c *Command) given() bool { return c.Line != "" || len(c.Words) > 0 }
 
-// String is the command as typed.
 func (c *Command) String() string {
 	if c.Line != "" {
 		return c.Line
@@ -215,7 +213,6 @@ type checker struct {
 	doc  *document.File
 }
 
-// goodName can be part of a file name.
 var goodName = regexp.MustCompile(`^[A-Za-z0-9.+-]+(_[A-Za-z0-9.+-]+)*$`)
 
 func (c *checker) names() {

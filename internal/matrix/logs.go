@@ -8,7 +8,6 @@ import (
 	"strings"
 )
 
-// mostShown is how much of a log is read or shown.
 const mostShown = 4 << 20
 
 // following searches a growing log for a line, and copies what another file gains into it.

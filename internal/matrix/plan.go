@@ -58,7 +58,6 @@ func OfPlan(p *advice.Plans) (f *File, leftOut []string, err error) {
 	return f, leftOut, nil
 }
 
-// plannedServer is a server that a script for bash starts.
 func plannedServer(name, url, script string, deployment map[string]string) Server {
 	s := Server{Name: name, Command: Command{Words: []string{"bash", "-c", script}}, URL: url, Deployment: map[string]Word{}}
 	s.SetDefaults()
@@ -69,7 +68,6 @@ func plannedServer(name, url, script string, deployment map[string]string) Serve
 	return s
 }
 
-// plannedClient is the client of a server.
 func plannedClient(server, backend string, load workload.Load) Client {
 	c := Client{Name: fmt.Sprintf("%s_c%d", server, load.Clients), Servers: []string{server}, Bench: map[string]Word{
 		"backend": Word(backend), "random-input-len": wordOf(load.Lengths.Input), "random-output-len": wordOf(load.Lengths.Output),

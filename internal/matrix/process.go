@@ -33,7 +33,6 @@ type process struct {
 	err  error         // of its end
 }
 
-// part is how a process is started.
 type part struct {
 	command     Command
 	environment []string // besides that of this program
@@ -62,7 +61,6 @@ func (p part) start() (*process, error) {
 	return started, nil
 }
 
-// ended reports whether the first process has ended.
 func (p *process) ended() bool {
 	select {
 	case <-p.done:
@@ -169,7 +167,6 @@ func brief(name string) string {
 	return name
 }
 
-// living are the running groups.
 var living groups
 
 type groups struct {

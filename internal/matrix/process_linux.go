@@ -24,7 +24,6 @@ func adopt() map[int]bool {
 	return before
 }
 
-// running is a process of this machine.
 type running struct {
 	pid, parent, group int
 	zombie             bool

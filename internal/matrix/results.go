@@ -51,7 +51,6 @@ var columns = slices.Concat([]column{
 	table.TextColumn("Client command", func(r *Result) string { return r.ClientCommand }),
 })
 
-// column of the results.
 type column = table.Column[*Result]
 
 // measured is a column of numbers with significant digits.
@@ -107,7 +106,6 @@ func (r *Runner) results(ctx context.Context, all []*combination) (out []Result)
 	return out
 }
 
-// write writes all results so far.
 func (r *Runner) write(ctx context.Context, all []*combination) ([]Result, error) {
 	results := r.results(ctx, all)
 	files := []report.File{
@@ -159,12 +157,10 @@ var objects = func() (out []column) {
 	return append(out, column{Name: "figures", Value: func(r *Result) any { return r.Figures }})
 }()
 
-// WriteJSON writes the results as a list of objects, with all measurements.
 func WriteJSON(out io.Writer, results []Result) error {
 	return table.Of(objects, results).Write(out, table.JSON)
 }
 
-// Shown is the results for people.
 func Shown(results []Result) *table.Table[*Result] {
 	figure := func(title string, rank int, value func(*Result) any) column {
 		return column{Title: title, Kind: table.Number, Rank: rank, Digits: 4, Value: value}

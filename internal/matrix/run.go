@@ -131,7 +131,6 @@ func (c *combination) runOnce(ctx context.Context) error {
 	return c.state.write(c.Dir)
 }
 
-// logNames are the files that servers and clients write.
 var logNames = []string{"server.log", "client.out.log", "client.err.log", "result.jsonl"}
 
 func (c *combination) log(what string) string {

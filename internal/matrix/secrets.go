@@ -42,12 +42,10 @@ func hide(s *secret.Set, c Command) Command {
 	return Command{Line: s.Line(c.Line), Words: s.Words(c.Words)}
 }
 
-// hidden is a text without secrets.
 func (r *Runner) hidden(text string) string { return r.secrets.URL(r.secrets.Redact(text)) }
 
 func (r *Runner) say(format string, args ...any) { r.Say(r.hidden(fmt.Sprintf(format, args...))) }
 
-// typed is a command with its variables as typed, without secrets.
 func (r *Runner) typed(environment map[string]Word, c Command) string {
 	text := ""
 	for _, name := range slices.Sorted(maps.Keys(environment)) {

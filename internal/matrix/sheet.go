@@ -77,7 +77,6 @@ func (c *combination) printed() map[string]string {
 // deepGEMM matches the variables that enable its kernels.
 var deepGEMM = regexp.MustCompile(`(?:SGL_ENABLE_JIT_DEEPGEMM|SGLANG_ENABLE_JIT_DEEPGEMM|VLLM_USE_DEEP_GEMM)=(\w+)`)
 
-// launched is what a command line says.
 func launched(command string) map[string]string {
 	out := map[string]string{}
 	for _, p := range programs {

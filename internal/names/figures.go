@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// vocabulary is the words that figures are named by.
 type vocabulary struct {
 	Quantities map[string][]string `json:"quantities" required:"true"`
 	Statistics map[string][]string `json:"statistics" required:"true"`

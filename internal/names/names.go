@@ -117,7 +117,6 @@ type Found struct {
 
 var dotted = regexp.MustCompile(`^v?([0-9]+(?:\.[0-9]+)+)`)
 
-// Engine is the engine that a text names, with what else is around it.
 func Engine(text string) (Found, bool) {
 	words := split(text)
 	e, _ := find(known.Engines, words)

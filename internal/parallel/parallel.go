@@ -38,7 +38,6 @@ func (g *Group) Go(part func()) {
 	})
 }
 
-// Wait waits for all parts.
 func (g *Group) Wait() {
 	if g.wait.Wait(); g.first != nil {
 		panic(g.first)

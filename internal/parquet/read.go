@@ -26,7 +26,6 @@ var (
 	errForeign = errors.New("another program wrote it")
 )
 
-// Open reads the description of a file.
 func Open(data []byte) (*File, error) {
 	end := len(data) - len(magic)
 	if end < len(magic)+4 || string(data[:len(magic)]) != magic || string(data[end:]) != magic {

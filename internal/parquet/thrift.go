@@ -51,7 +51,6 @@ func (m *message) text(number int, text string) {
 	m.element(text)
 }
 
-// element is a text in a list.
 func (m *message) element(text string) {
 	m.bytes = append(binary.AppendUvarint(m.bytes, uint64(len(text))), text...)
 }

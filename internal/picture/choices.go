@@ -101,7 +101,6 @@ type Choices struct {
 	Across, Up *Figure
 }
 
-// choicePaint is that of a place.
 func choicePaint(place int) chart.Paint {
 	if place < 0 {
 		return chart.Muted

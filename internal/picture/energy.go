@@ -43,7 +43,6 @@ func energy(s Step) (*chart.Chart, error) {
 	return c, nil
 }
 
-// joules is an energy for people.
 func joules(j float64) string {
 	if j < 1 {
 		return number.Plain(1e3*j, 3) + " mJ"

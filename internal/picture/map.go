@@ -121,7 +121,6 @@ func inOrder(r *report.Scan, axis int) (out []string) {
 	return out
 }
 
-// orderOf is the place of each text.
 func orderOf(texts []string) map[string]int {
 	out := map[string]int{}
 	for i, text := range texts {

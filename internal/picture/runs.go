@@ -249,7 +249,6 @@ var fieldWords = map[string]string{
 	"tokens_per_card": "tokens/s per package", "output_throughput(token/s)": "output tokens/s", "TTFT(s)": "TTFT in s", "TPOT(s)": "TPOT in s", "decoder_microbatchsize": "decode batch", "memory(Gib)": "GiB of a GPU",
 }
 
-// axisTitle is a field in words, with its unit.
 func (r *Runs) axisTitle(f *result.Field) string {
 	if words, ok := fieldWords[f.Name]; ok {
 		if !r.packaged {

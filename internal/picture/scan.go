@@ -42,7 +42,6 @@ type Scan struct {
 	Plans []*advice.Plans
 }
 
-// ScanPanel is one panel of lines.
 type ScanPanel struct {
 	Title  string
 	Limit  float64 // 0: none
@@ -131,7 +130,6 @@ func axesOf(r *report.Scan) (x, y int, numeric []int) {
 	return x, y, numeric
 }
 
-// add adds a panel with those of its figures that any point has.
 func (s *Scan) add(r *report.Scan, p panel, figure func(name string) Series) {
 	if several(s.By) && len(p.figures) > 1 { // lines of each would hide each other
 		p.figures = []string{p.decisive()}
@@ -159,7 +157,6 @@ type panel struct {
 	limit        workload.Limit // zero: none
 }
 
-// limitText is the limit in words.
 func (p *panel) limitText() string {
 	return strings.TrimSpace(p.limit.Statistic() + " ≤ " + number.Time(p.limit.Seconds, 3))
 }

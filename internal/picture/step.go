@@ -82,7 +82,6 @@ func share(s Step) (*chart.Chart, error) {
 	return c, nil
 }
 
-// othersText counts what has no mark of its own.
 func othersText(n int) string { return number.Count(n, "other") }
 
 func roofline(s Step) (*chart.Chart, error) {

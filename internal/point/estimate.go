@@ -24,7 +24,6 @@ import (
 	"throughline/workload"
 )
 
-// Answer is what a point does.
 type Answer struct {
 	Deployment deploy.Deployment   // as its engine runs it, at batches that fit, or that somebody asked for
 	Served     deploy.Deployment   // the same at the batches that clients take, of which a server runs as many as find room
@@ -519,7 +518,6 @@ func (e *Estimator) spread(p *question.Question) (workload.Lengths, error) {
 	return s, nil
 }
 
-// spreadKey is lengths and how they are spread.
 type spreadKey struct {
 	in           *files.Door
 	distribution string

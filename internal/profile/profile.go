@@ -107,7 +107,6 @@ func ClassOf(kernel string) string {
 	return unknown
 }
 
-// classOfOperator returns the class of an operator, or -1.
 func classOfOperator(name string) int {
 	for i := range known.Classes {
 		if slices.Contains(known.Classes[i].Operators, name) {

@@ -13,7 +13,6 @@ type Step struct {
 	Classes   []StepClass `json:"classes"`
 }
 
-// StepClass is the part of a class.
 type StepClass struct {
 	Name      string  `json:"class"`
 	Measured  float64 `json:"measured_ms"`

@@ -101,7 +101,6 @@ func (q *Question) changedModel(name string, src []byte) (_ []byte, err error) {
 	return src, nil
 }
 
-// ReadModel reads the text of a model with the changes of the question.
 func (q *Question) ReadModel(name string, src []byte) (*model.Model, *model.Settings, error) {
 	src, err := q.changedModel(name, src)
 	if err != nil {
@@ -111,7 +110,6 @@ func (q *Question) ReadModel(name string, src []byte) (*model.Model, *model.Sett
 	return m, settings, doc.Err()
 }
 
-// ReadSystem reads the text of a system with the changes of the question.
 func (q *Question) ReadSystem(name string, src []byte) (*hardware.System, error) {
 	s, _, err := q.changedSystem(name, src)
 	if err == nil {
@@ -170,7 +168,6 @@ func noParameter(s *hardware.System, path string, err error) string {
 	return err.Error() + "; such numbers are mem1.GBps, mem1.GiB, networks[0].bandwidth, matrix.bfloat16.tflops"
 }
 
-// changedEngines are the engines of a choice with other numbers.
 func (l *Loaded) changedEngines(name string, choice []*engine.Engine) ([]*engine.Engine, error) {
 	changes := l.changes(OfEngine)
 	if len(changes) == 0 {

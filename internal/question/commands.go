@@ -89,7 +89,6 @@ const OwnTimes = "own"
 // StepSources are where the times of steps of a replay come from.
 var StepSources = []string{"recorded", "run", "table", OwnTimes}
 
-// ofCommands are the settings of commands as a whole.
 var ofCommands = []Setting{
 	{Name: "from", Opens: true, For: Deployed, Apart: true,
 		Doc: "take the deployment from a row of the JSON that throughline plan wrote: plan.json#1, or plan.json#f2 for the frontier",

@@ -31,7 +31,6 @@ func (q *Question) Problems() []error {
 	return out
 }
 
-// versioned reports whether an engine is named with its version.
 func versioned(engine string) bool { return strings.Contains(engine, "@") }
 
 // Deploy is the one deployment that the question fixes, or every reason why there is none.
@@ -73,7 +72,6 @@ func (q *Question) spread() *Fixed {
 	return &p
 }
 
-// OpenBatch reports whether the batch that decodes is left open.
 func (p *Fixed) OpenBatch() bool {
 	w, err := plan.ParseWords(p.DecodePlan)
 	return p.Batch == 0 && (err != nil || w.Batch == 0)

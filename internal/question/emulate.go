@@ -19,7 +19,6 @@ const (
 	mostConnections = 1_000_000
 )
 
-// ofEmulation are the settings of an emulated server.
 var ofEmulation = []Setting{
 	{Name: "host", For: Emulate, Apart: true,
 		Doc: "address to listen on; 0.0.0.0 is all of this machine",

@@ -50,7 +50,6 @@ type Question struct {
 	Beside string      // a folder in which files are looked up after the working directory; empty: none
 }
 
-// Fixed is what fixes one deployment.
 type Fixed struct {
 	Phase       Phase
 	Context     int // of a decode step, in place of the lengths of a request

@@ -88,7 +88,6 @@ func PlannedGPUs(in *files.Door, file, number string) (int, error) {
 	return row.GPUs, nil
 }
 
-// addWords adds the deployment of the row to the words of the question that found it.
 func (row *plannedRow) addWords(words map[string]string) {
 	d := &row.Decode
 	words["engine"], words["concurrency"], words["batch"] = row.Engine, strconv.Itoa(row.Concurrency), strconv.Itoa(d.Batch)

@@ -211,7 +211,6 @@ func (r *runReader) note(err error) {
 	}
 }
 
-// first is the first of some columns that has a text.
 func (r *runReader) first(columns ...string) (column, text string) {
 	for _, c := range columns {
 		if text := r.cell(c); text != "" {

@@ -181,7 +181,6 @@ func Columns(of Command) []string {
 	return out
 }
 
-// Help is what the setting means to a command.
 func (s *Setting) Help(of Command) string {
 	for c, doc := range s.As {
 		if c&of != 0 {

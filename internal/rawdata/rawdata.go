@@ -80,7 +80,6 @@ func (r Row) Set(name string, v any) {
 	r[slices.IndexFunc(Columns, func(c Column) bool { return c.Name == name })] = v
 }
 
-// NewRow is an empty one.
 func NewRow() Row { return make(Row, len(Columns)) }
 
 // plainName drops case, spaces and underscores for comparison.

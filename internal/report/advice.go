@@ -131,9 +131,7 @@ func fixed(decimals int) func(any) string {
 	return func(v any) string { return fmt.Sprintf("%.*f", decimals, v) }
 }
 
-func significant(digits int) func(any) string {
-	return func(v any) string { return number.Plain(v.(float64), digits) }
-}
+func significant(v any) string { return number.Plain(v.(float64), 3) }
 
 // nonzero hides a count of 0.
 func nonzero(v any) string {
@@ -170,14 +168,14 @@ var candidateColumns = []fieldColumn{
 	tpot: {title: "TPOT", field: "TPOT(s)", cell: func(r *result.Record) string { return banded(r, r.TPOT, &r.Trusted.TPOT) }},
 	{title: "tokens/s/user", field: "tokens_per_user", rank: 6, show: fixed(1)},
 	perGPU: {title: "tokens/s/GPU", field: "tokens_per_processor", show: fixed(0)},
-	{title: "requests/s", field: "request_per_second", rank: 3, show: significant(3)},
+	{title: "requests/s", field: "request_per_second", rank: 3, show: significant},
 	{title: "spare", field: "spare_procs", rank: 7, show: nonzero},
 	{title: "chance", field: "chance", rank: 2, show: chanceText},
 	{title: "known by", field: "trust", rank: 6, cell: weakestLevel},
-	{title: "$/M tokens", field: "dollars_per_million_tokens", rank: 1, show: significant(3)},
-	{title: "tokens/J", field: "tokens_per_joule", rank: 1, show: significant(3)},
+	{title: "$/M tokens", field: "dollars_per_million_tokens", rank: 1, show: significant},
+	{title: "tokens/J", field: "tokens_per_joule", rank: 1, show: significant},
 	{title: "W/GPU", field: "watts_per_gpu", rank: 8, show: fixed(0)},
-	joules: {title: "J/token", field: "joules_per_output_token", rank: 6, show: significant(3)},
+	joules: {title: "J/token", field: "joules_per_output_token", rank: 6, show: significant},
 }
 
 // banded is a time that clients see, with its band.
@@ -252,7 +250,6 @@ func rankedColumns(simulated bool, goals result.Goals) []table.Column[ranked] {
 	return out
 }
 
-// numbered is the column of row numbers.
 var numbered = table.Column[ranked]{Kind: table.Number, Value: func(r ranked) any { return r.name }}
 
 // candidates is a table of deployments numbered after a letter.
@@ -340,7 +337,6 @@ func mergePlans(columns []table.Column[ranked]) []table.Column[ranked] {
 	return slices.DeleteFunc(columns, func(c table.Column[ranked]) bool { return c.Title == "mode" || c.Title == "prefill" })
 }
 
-// planCell is the plans of both pools, or of the one.
 func planCell(r ranked) string {
 	if prefill := r.pool(op.Prefill); prefill != "same" {
 		return "P " + prefill + "\nD " + r.pool(op.Decode)

@@ -30,7 +30,6 @@ func (r *Scan) chooses() bool {
 	return slices.ContainsFunc(r.axes(), r.isChoice)
 }
 
-// axes are the numbers of all axes.
 func (r *Scan) axes() (out []int) {
 	for i := range r.Of.Axes {
 		out = append(out, i)

@@ -61,7 +61,6 @@ func KernelSteps(v table.View, s *profile.Step) string {
 	return fmt.Sprintf("Of one step; the profile has %s, by the calls of attention\n%s\n\n", number.Count(int(s.Steps+0.5), "step"), StepClasses(s).Render(v))
 }
 
-// StepClasses is the table of the ms of a step by class.
 func StepClasses(s *profile.Step) *table.Table[*profile.StepClass] {
 	ms := func(title string, value func(*profile.StepClass) float64) table.Column[*profile.StepClass] {
 		return table.Column[*profile.StepClass]{Title: title, Kind: table.Number, Cell: func(c *profile.StepClass) string { return strings.Replace(number.Plain(value(c), 3), "-", "−", 1) }}
@@ -76,7 +75,6 @@ func StepClasses(s *profile.Step) *table.Table[*profile.StepClass] {
 	}, s.Classes)
 }
 
-// Shares is the table of the shares of a profile by class.
 func Shares(classes []profile.Class) *table.Table[*profile.Class] {
 	return table.Of(classColumns, classes)
 }

@@ -17,7 +17,6 @@ import (
 	"throughline/number"
 )
 
-// WriteExplained writes the explained steps for the terminal.
 func WriteExplained(w io.Writer, v table.View, x *explain.Explained) (err error) {
 	var steps []string
 	answer := sentence.Explained(x)
@@ -74,7 +73,6 @@ func WriteExplanation(w io.Writer, v table.View, answer []string, a *point.Answe
 	return err
 }
 
-// barWidth is the width of bars in characters.
 const barWidth = 9
 
 // Operators lists the operators of a step in order; a bar replaces the columns whose room it takes.
@@ -219,7 +217,6 @@ func signed(v float64) string {
 	return strings.Replace(fmt.Sprintf("%+.2f%%", 100*v), "-", "−", 1)
 }
 
-// quantity formats a number with its unit.
 func quantity(v float64, unit string) string {
 	text := strconv.FormatFloat(v, 'g', 6, 64)
 	if v >= 1e-4 && v < 1e15 {

@@ -53,7 +53,6 @@ func compressed(write func(io.Writer) error) func(io.Writer) error {
 	}
 }
 
-// Bytes is a file of the given content.
 func Bytes(name string, content []byte) File {
 	return File{Name: name, Write: func(w io.Writer) error { _, err := w.Write(content); return err }}
 }

@@ -19,7 +19,6 @@ type heldRates struct {
 	holds, fail, unclear float64 // rates; where nothing fails or is unclear, infinite
 }
 
-// rateAxis is the axis of request rates, or -1.
 func (r *Scan) rateAxis() int {
 	return slices.IndexFunc(r.Of.Axes, func(a scan.Axis) bool { return a.Setting != nil && a.Setting.Name == "rate" })
 }

@@ -60,7 +60,6 @@ func (a *Array) Close() error {
 	return err
 }
 
-// WriteObject writes a value as indented JSON.
 func WriteObject(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
@@ -91,7 +90,6 @@ func fields(names string) (l layout) {
 // and is a layout with more keys behind its own.
 func (l layout) and(more layout) layout { return slices.Concat(l, more) }
 
-// column is a key of a table of records.
 type column = table.Column[*result.Record]
 
 // columns returns the keys of a layout, with the prefix before field names.
@@ -113,7 +111,6 @@ func object(columns []column, r *result.Record) json.Marshaler {
 	return table.Object[*result.Record]{Columns: columns, Row: r}
 }
 
-// keyValue is a key with a known value.
 func keyValue(key string, value any) column {
 	return column{Name: key, Value: func(*result.Record) any { return value }}
 }

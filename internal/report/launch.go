@@ -11,7 +11,6 @@ import (
 	"throughline/internal/result"
 )
 
-// LaunchScript writes the shell script that starts a candidate with an engine, if there is one.
 func LaunchScript(w io.Writer, l *question.Loaded, c *advice.Candidate, e *engine.Engine) error {
 	f, err := e.Fleet(&c.Deployment)
 	if err != nil {

@@ -55,7 +55,7 @@ func stepRows(r *result.Record) []stepRow {
 		{"tokens/s per GPU", "throughput_per_npu(token/s)", "", func(v any, s *result.Side) string {
 			return number.Rate(v.(float64) * float64(s.Cards) / float64(s.Procs))
 		}, false},
-		{"requests/s", "requests", "", withoutSide(significant(3)), false},
+		{"requests/s", "requests", "", withoutSide(significant), false},
 		{"sequences", "sequences", "", withoutSide(table.Plain), false},
 		{"watts per GPU", "step_watts", "", withoutSide(fixed(0)), false},
 		{"of the full clock", "step_clock(%)", "", func(v any, _ *result.Side) string { return fmt.Sprintf("%.0f%%", v) }, false},
@@ -95,7 +95,6 @@ func (row *stepRow) text(r *result.Record, s *result.Side) string {
 	return ""
 }
 
-// Steps are the steps of a point, a column for each.
 func Steps(a *point.Answer) table.Any {
 	r := a.Record
 	t := &table.Table[stepRow]{Columns: []table.Column[stepRow]{{Value: func(row stepRow) any { return row.title }}}, Line: func(_, row stepRow) bool { return row.line }}
@@ -138,7 +137,6 @@ func limits(a *point.Answer, v table.View) string {
 	return "\nUnder each power limit\n" + table.Of(columns, a.Limited).Render(v) + "\n"
 }
 
-// keyWords turns keys into words.
 var keyWords = strings.NewReplacer("ttft", "TTFT", "tpot", "TPOT", "_per_s_", "/s ", "gpu", "GPU", "limit_w", "limit W", "percent", "%", "_", " ")
 
 // limitKeys are those of an answer under one of several power limits: what clients see, or a step.

@@ -89,7 +89,6 @@ func WriteFields(w io.Writer, v table.View) error {
 	return err
 }
 
-// CheckColumns rejects unknown field names.
 func CheckColumns(names []string) error {
 	_, err := FieldsOf(columns, names...)
 	return err
@@ -169,7 +168,6 @@ var shortModes = map[string]string{jobfile.Fusion: "fusion", jobfile.Split: "spl
 
 func runName(r *result.Record) string { return fmt.Sprintf("%s %d", shortModes[r.Mode], r.Number) }
 
-// runPhase is a phase of a run, a line of the table.
 type runPhase struct {
 	*result.Record
 	side *result.Side
@@ -185,12 +183,10 @@ func onFirstLine(text func(*result.Record) string) func(runPhase) string {
 	}
 }
 
-// is formats a field of the phase.
 func (p runPhase) is(name, format string) string {
 	return fmt.Sprintf(format, result.Of(p.side.Phase, name).Value(p.Record))
 }
 
-// ofPlan is a column of phases that have a plan.
 func ofPlan(title string, rank int, kind table.Kind, text func(p runPhase) string) table.Column[runPhase] {
 	return table.Column[runPhase]{Title: title, Rank: rank, Kind: kind, Cell: func(p runPhase) string {
 		if !p.side.Found {

@@ -110,7 +110,6 @@ func Scanned(ctx context.Context, s *scan.Scan, whole bool, tell func(*Scan)) (*
 	return r, nil
 }
 
-// sum makes one row of its points.
 func (row *scanRow) sum(figures int) {
 	row.Width = make([]float64, figures)
 	answered := slices.DeleteFunc(slices.Clone(row.points), func(p *sweep.Point) bool { return p.Figures == nil })
@@ -279,7 +278,6 @@ func (r *Scan) hasWords(axis int) bool {
 	return slices.ContainsFunc(r.rows, func(row scanRow) bool { _, isText := row.Values[axis].(string); return isText })
 }
 
-// Table of the rows that meet the conditions.
 func (r *Scan) Table() *table.Table[*scanRow] {
 	kept := slices.DeleteFunc(slices.Clone(r.rows), func(row scanRow) bool { return len(r.Of.Where) > 0 && !row.Meets })
 	return table.Of(r.columns(), kept).Filled()

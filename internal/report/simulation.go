@@ -7,7 +7,6 @@ import (
 	"throughline/serving/simulate"
 )
 
-// StepColumns are those of the file of steps.
 var StepColumns = []table.Column[*simulate.Step]{
 	table.CountColumn("server", func(s *simulate.Step) int { return s.Server }),
 	table.CountColumn("rank", func(s *simulate.Step) int { return s.Rank }),
@@ -24,7 +23,6 @@ var StepColumns = []table.Column[*simulate.Step]{
 	table.CountColumn("preempted", func(s *simulate.Step) int { return s.Preempted }),
 }
 
-// RequestColumns are those of the file of requests.
 var RequestColumns = []table.Column[*simulate.Ended]{
 	table.CountColumn("request", func(e *simulate.Ended) int { return int(e.ID) }),
 	table.CountColumn("client", func(e *simulate.Ended) int { return e.Client }),

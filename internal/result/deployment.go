@@ -13,7 +13,6 @@ import (
 	"throughline/serving"
 )
 
-// identityFields identify the run.
 var identityFields = []Field{
 	{"schema", None, Identity, "version of the columns of the long table", func(*Record) any { return LongVersion }},
 	{"run", None, Identity, "number of the run in its section", func(r *Record) any { return r.Number }},
@@ -37,7 +36,6 @@ var modelFields = []Field{
 	{"use_flash_attn", None, Model, "scores never reach memory", func(r *Record) any { return r.Settings.Flash }},
 }
 
-// provenanceFields identify a result.
 var provenanceFields = []Field{
 	{"assumptions", None, Provenance, "name of the set of modelling assumptions", func(r *Record) any { return r.Assume.Name }},
 	{"throughline_version", None, Provenance, "version of the program", func(*Record) any { return version.Number }},
@@ -98,7 +96,6 @@ func served(name string, u Unit, doc string, value func(r *Record) any) Field {
 	})
 }
 
-// resultFields are those of the deployment.
 var resultFields = []Field{
 	{"num_procs", None, Whole, "GPUs of the run, spare ones included", func(r *Record) any { return r.Procs }},
 	ofInstances(op.Prefill, "num_procs", None, "GPUs of all instances of the prefill. In fusion, all", func(s *Side) any { return s.Instances * s.Procs }),

@@ -27,7 +27,6 @@ const (
 	Joules    Unit = "J"
 )
 
-// perUnit converts between units.
 var perUnit = map[[2]Unit]float64{{Seconds, Millis}: 1e3}
 
 // Category groups fields; those of the tables of the reference tool have its names.

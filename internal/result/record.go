@@ -127,7 +127,6 @@ func (s *Side) Share(seconds float64) float64 { return seconds / s.Step.StepTime
 // Cards returns the cards that hold a number of processors.
 func Cards(procs int, s *hardware.System) int { return (procs + s.ProcsPerNPU - 1) / s.ProcsPerNPU }
 
-// CardsOf returns the cards of a deployment.
 func CardsOf(d *deploy.Deployment) int {
 	n := 0
 	for i := range d.Pools {
@@ -187,7 +186,6 @@ func (r *Record) Outcome(o *search.Outcome, problems [op.PhaseCount]*search.Prob
 	return nil
 }
 
-// Describe fills in the deployment and its load.
 func (r *Record) Describe(d *deploy.Deployment, l workload.Load) {
 	r.Model, r.Settings, r.Precision, r.Assume = d.Model, d.Settings, d.Precision, d.Assume
 	r.Procs, r.Cards, r.Shared, r.Engine = d.Procs(), CardsOf(d), !d.Split(), d.Engine.Name

@@ -133,7 +133,6 @@ func (p sided) stats() []Field {
 	return slices.Concat(p.allStages(), p.stages(), p.attentionBlock(), p.feedForwardBlock(), p.spaces())
 }
 
-// allStages are the fields of all stages together.
 func (p sided) allStages() []Field {
 	return []Field{
 		p.found(Stats, "request_per_second_per_instance", Rate, "requests of one instance", func(_ *Record, s *Side) any { return s.Step.Requests }),
@@ -153,7 +152,6 @@ func (p sided) allStages() []Field {
 	}
 }
 
-// stages are those of one stage.
 func (p sided) stages() []Field {
 	return []Field{
 		p.stage("compute_time_used(s)", Seconds, "time of the operators bound by computing", func(b *estimate.Breakdown) float64 { return b.BoundBy(cost.Compute) }),
@@ -226,7 +224,6 @@ func (p sided) exposed(name string, t op.Traffic, what string) Field {
 	return p.found(Stats, name, Seconds, what+": what computation does not hide of it in a step, all stages", func(_ *Record, s *Side) any { return s.Step.Comm[t].Exposed })
 }
 
-// sent is the bytes of communication.
 func (p sided) sent(name string, t op.Traffic, doc string) Field {
 	return p.found(Stats, name, GiB, doc, func(_ *Record, s *Side) any { return gib(s.Step.Comm[t].Bytes) })
 }
@@ -250,7 +247,6 @@ func (p sided) ofExperts(name string, u Unit, doc string, value func(s *Side) fl
 	})
 }
 
-// held is a part of the memory.
 func (p sided) held(name, doc string, value func(m *estimate.Memory) float64) Field {
 	return p.found(Stats, name, GiB, doc, func(_ *Record, s *Side) any { return gib(value(&s.Step.Memory)) })
 }

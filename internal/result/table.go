@@ -44,7 +44,6 @@ func Tables(with ...Category) []Table {
 	return out
 }
 
-// optionalIn reports whether a category is left out.
 func optionalIn(c Category, with []Category) bool { return c == OpDetails && !slices.Contains(with, c) }
 
 var (
@@ -72,7 +71,6 @@ var perInstance = map[string]string{
 	"request_per_second": "request_per_second_per_instance",
 }
 
-// sideTable is the table of one instance of a phase.
 func sideTable(name string, phase op.Phase) Table {
 	t := Table{Name: name}
 	t.add(modelFields)
@@ -104,7 +102,6 @@ func sideTable(name string, phase op.Phase) Table {
 	return t
 }
 
-// deploymentTable is the table of the deployment.
 func deploymentTable() Table {
 	t := Table{Name: "result_best"}
 	t.add(modelFields)

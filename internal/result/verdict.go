@@ -37,7 +37,6 @@ func (v *Verdict) Name() string {
 	return v.Limit.Statistic() + " " + v.Figure
 }
 
-// Mark is ✓ or ✗.
 func Mark(holds bool) string {
 	if holds {
 		return "✓"

@@ -53,7 +53,6 @@ func (r Row) laidOut() Row {
 	}}
 }
 
-// readSizes reads the sizes of the servers of a pool.
 func readSizes(text, pool string, into map[string]string) {
 	found := sizeWords.FindAllStringSubmatch(runTogether.ReplaceAllString(text, "$1 $2"), -1)
 	for _, m := range found {

@@ -92,7 +92,6 @@ type Reader struct {
 	loaded map[rowFiles]*question.Loaded
 }
 
-// rowFiles is what decides which files a row reads.
 type rowFiles struct {
 	model, system string
 	formats       question.Formats

@@ -251,7 +251,6 @@ var ownDrafts = map[string]bool{
 	"eagle3": true, // a model of one layer, taken for one of the model
 }
 
-// Drafts reports whether a row says that tokens are drafted.
 func (r Row) Drafts() (bool, error) {
 	if text := r.Cell("drafts"); text != "" {
 		return text != "0", nil

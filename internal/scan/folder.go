@@ -46,8 +46,7 @@ type Column struct {
 const (
 	manifestName   = "scan.json"
 	manifestFormat = 1
-	// MostParts limits the parts of a folder.
-	MostParts = 1_000_000
+	MostParts      = 1_000_000
 )
 
 func (m *Manifest) Parts() int { _, to := m.RoundParts(len(m.rounds()) - 2); return to }
@@ -184,7 +183,6 @@ func (m *Manifest) write(w io.Writer) error {
 	return enc.Encode(m)
 }
 
-// ReadManifest reads the scan of a folder.
 func ReadManifest(ctx context.Context, in store.Store) (*Manifest, error) {
 	src, err := in.Read(ctx, manifestName)
 	if err != nil {

@@ -52,7 +52,6 @@ type Aim struct {
 	Low    bool
 }
 
-// Request is a scan in words.
 type Request struct {
 	Command  string            `json:"command" required:"true" doc:"what is asked at each point"`
 	Settings map[string]string `json:"settings" doc:"settings that all points share, or that have lists and ranges of their own"`

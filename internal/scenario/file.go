@@ -52,7 +52,6 @@ func Schema() ([]byte, error) {
 // Is reports whether these root keys are those of a scenario file.
 func Is(keys []string) bool { return slices.Contains(keys, "scenarios") }
 
-// Question is a file with all that it refers to.
 type Question struct {
 	Model     *model.Model
 	Settings  *model.Settings

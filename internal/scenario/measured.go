@@ -89,7 +89,6 @@ func (c *comparison) add(r *Row, p part, text string, unit float64) error {
 	return nil
 }
 
-// named takes a row with the name of a scenario.
 func (c *comparison) named(record []string) error {
 	for i := range c.rows {
 		r := &c.rows[i]

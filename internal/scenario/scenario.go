@@ -34,7 +34,6 @@ func (r *Row) Rate() float64 {
 	return float64(r.question.Requests*(r.question.Input+r.question.Output)) / r.Total()
 }
 
-// Rows answers a question, scenario by scenario.
 func Rows(q *Question) ([]Row, error) {
 	var out []Row
 	for i := range q.Pairs {

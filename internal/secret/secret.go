@@ -195,7 +195,6 @@ func (s *Set) Words(words []string) []string {
 	return out
 }
 
-// Redact is a text without the secrets.
 func (s *Set) Redact(text string) string {
 	if s == nil || s.replacer == nil {
 		return text

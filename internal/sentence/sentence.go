@@ -55,7 +55,6 @@ func Percent(share float64) string {
 	}
 }
 
-// engineName names the engine of a deployment.
 func engineName(d *deploy.Deployment) string {
 	if d.Engine.Name == engine.Generic.Name || d.Engine.Title == "" {
 		return "a generic engine"
@@ -132,7 +131,6 @@ func Holds(r *result.Record) string {
 	return out + "."
 }
 
-// chanceText is the chance that a number of limits holds.
 func chanceText(chance float64, limits int) string {
 	return fmt.Sprintf(": a chance of %s that %s", Percent(chance), map[bool]string{true: "it holds", false: "both hold"}[limits == 1])
 }
@@ -197,7 +195,6 @@ func costText(r *result.Record) string {
 // columns is the width of sentences where nothing says how wide they may be.
 const columns = 80
 
-// Text is sentences as lines for people.
 func Text(v table.View, lines []string) string {
 	v.Width = cmp.Or(v.Width, columns)
 	out := v.Wrap(strings.Join(lines, "\n"))

@@ -43,7 +43,6 @@ type Cell struct {
 	Style Style
 }
 
-// Column is the name of a column, counted from 1.
 func Column(n int) string {
 	name := ""
 	for ; n > 0; n = (n - 1) / 26 {

@@ -13,7 +13,6 @@ import (
 	"strings"
 )
 
-// MostColumns of a sheet.
 const MostColumns = 16384
 
 type Book struct {
@@ -41,7 +40,6 @@ func New(names ...string) *Book {
 	return b
 }
 
-// Sheet is the sheet of a name.
 func (b *Book) Sheet(name string) *Sheet {
 	return b.sheets[slices.IndexFunc(b.sheets, func(s *Sheet) bool { return s.name == name })]
 }
@@ -156,7 +154,6 @@ func pack(out io.Writer, parts []*part) error {
 	return z.Close()
 }
 
-// stylesXML lists the styles: fonts, fills and formats by the number of the style that has them.
 func (b *Book) stylesXML() string {
 	var formats, fonts, cells strings.Builder
 	for i, s := range b.styles {

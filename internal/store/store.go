@@ -52,7 +52,6 @@ func Open(ctx context.Context, place string, create bool) (Store, error) {
 	return folder(place), nil
 }
 
-// folder is a store on disk.
 type folder string
 
 func (f folder) String() string { return string(f) }

@@ -62,7 +62,6 @@ var recorded = []Figure{
 	{Name: "trust", Title: "confidence", Kind: table.Text, Rank: 10, field: "trust"},
 }
 
-// simulated are the figures of a simulation.
 var simulated = func() []Figure {
 	out := []Figure{
 		{Name: "completed", Title: "requests", Kind: table.Count, Rank: 9, run: func(r *simulate.Result) float64 { return float64(r.Requests) }},

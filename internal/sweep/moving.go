@@ -47,12 +47,10 @@ func newMoving(s *scan.Scan) *moving {
 	return m
 }
 
-// places are those of the figures of a step that moves.
 type places struct{ gpus, step, tokens, requests, memory, fits int }
 
 func (p *places) list() []int { return []int{p.gpus, p.step, p.tokens, p.requests, p.memory, p.fits} }
 
-// stepFigures are what a step that moves has.
 var stepFigures = func() (at places) {
 	at.gpus, at.step, at.tokens = Find(question.Estimate, "num_gpus"), Find(question.Estimate, "step_ms"), Find(question.Estimate, "tokens_per_s")
 	at.requests, at.memory, at.fits = Find(question.Estimate, "requests_per_s"), Find(question.Estimate, "memory_gib"), Find(question.Estimate, "fits")

@@ -197,7 +197,6 @@ func sized(n, known int, seconds float64, ask func(i int) error) (int, error) {
 	return min(n, max(1, int(seconds/each), (n+scan.MostParts-1)/scan.MostParts)), nil
 }
 
-// described are columns as a manifest has them.
 func described[T any](columns []table.Column[T]) (out []scan.Column) {
 	for _, c := range columns {
 		out = append(out, scan.Column{Name: c.Name, Unit: c.Unit, Kind: string(cmp.Or(c.Kind, table.Text))})
@@ -224,7 +223,6 @@ func (w *Work) warm(ctx context.Context) (*Scanner, error) {
 // filling answers the points of a part and writes them.
 type filling func(ctx context.Context, part int, g *guard, out io.Writer) error
 
-// filling is that of one worker.
 func (w *Work) filling(ctx context.Context) (filling, error) {
 	if w.runs != nil {
 		return w.writeRuns, nil
@@ -283,7 +281,6 @@ func (w *Work) Do(ctx context.Context, number, of, jobs int, tick func(parts int
 	return p.vain, err
 }
 
-// present are the parts that are there.
 func (w *Work) present(ctx context.Context) (map[int]bool, error) {
 	names, err := w.In.Names(ctx)
 	return w.partsIn(names), err

@@ -112,7 +112,6 @@ func (r *runs) begin(ctx context.Context) (*scan.Manifest, error) {
 	return m, err
 }
 
-// writeRuns answers the runs of a part and writes them.
 func (w *Work) writeRuns(ctx context.Context, part int, g *guard, out io.Writer) error {
 	from, to := w.Manifest.Bounds(part)
 	rows := table.NewWriter(out, table.Parquet, w.runs.columns)

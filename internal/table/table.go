@@ -44,12 +44,10 @@ type Column[T any] struct {
 	Cell func(T) string
 }
 
-// CountColumn is one of integers.
 func CountColumn[T any](name string, value func(T) int) Column[T] {
 	return Column[T]{Name: name, Kind: Count, Value: func(row T) any { return value(row) }}
 }
 
-// NumberColumn is one of real numbers.
 func NumberColumn[T any](name, format string, value func(T) float64) Column[T] {
 	return Column[T]{Name: name, Kind: Number, Format: format, Value: func(row T) any { return value(row) }}
 }
@@ -115,7 +113,6 @@ type Cell struct {
 	Value any
 }
 
-// Any is a table with rows of any type.
 type Any interface {
 	Render(v View) string
 	Write(w io.Writer, form Form) error
@@ -125,7 +122,6 @@ type Any interface {
 	Len() int
 }
 
-// Of is a table of the elements of a list.
 func Of[E any](columns []Column[*E], list []E) *Table[*E] {
 	t := &Table[*E]{Columns: columns}
 	for i := range list {

@@ -452,7 +452,6 @@ func (f *Fitter) Rows(name string, src io.Reader) (out []*FitPoint, err error) {
 	return out, err
 }
 
-// Deployment is that of the run, as its engine runs it.
 func (p *FitPoint) Deployment() *deploy.Deployment { return &p.run.Served }
 
 // Clients is how many wait for their answers.

@@ -71,7 +71,6 @@ func opsGroup(r *measurement.Row, get func(string) string) string {
 	return strings.Join(strings.Fields(fmt.Sprint(r.Kind, " ", r.Type, " ", r.Label("kernel"), " ", r.Label("distribution"))), " ")
 }
 
-// kernelTime is the time of one kernel in seconds, or why there is none.
 func kernelTime(p *calibrate.Predictor, s *hardware.System, r *measurement.Row, get func(string) string) (seconds float64, reason string) {
 	if t, ok := p.Seconds(r); ok {
 		return t, ""

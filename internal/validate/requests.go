@@ -40,7 +40,6 @@ type RequestsReport struct {
 	Unlisted     int      // runs whose requests or steps are there, but no row of runs.csv
 }
 
-// RunMetric is a figure of a run.
 type RunMetric struct {
 	Run, Metric         string
 	Measured, Predicted float64
@@ -62,7 +61,6 @@ type PredictedStep struct {
 	stepFigures
 }
 
-// stepFigures are what is compared of a step.
 type stepFigures struct{ decode, prefillTokens, prefillSeqs, waiting, blocks, context int64 }
 
 var stepColumns = []string{"n_decode", "prefill_tokens", "prefill_seqs", "n_waiting", "kv_blocks_used", "sum_ctx"}
@@ -367,7 +365,6 @@ func readRequests(dir string, find func(*cells) *engineRun) error {
 // blockTokens is the tokens of a block of the recorded engine.
 const blockTokens = 16
 
-// readSteps reads when steps started and ended and, where it is told, what they did.
 func readSteps(dir string, runs []*engineRun, find func(*cells) *engineRun) error {
 	err := readTable(dir, "steps.csv", []string{"run", "t_start", "t_end"}, func(c *cells) {
 		run := find(c)

@@ -241,7 +241,6 @@ func (p *servingPredictor) row(cell func(string) string) Row {
 	return row
 }
 
-// loadOf is the load of a row in words.
 func loadOf(r rows.Row) string {
 	if clients := r.Get("concurrency"); clients != "" {
 		return clients + " clients"
@@ -252,7 +251,6 @@ func loadOf(r rows.Row) string {
 	return "? clients"
 }
 
-// reasonIn is an error as a cell.
 func reasonIn(err error) string {
 	var out []string
 	for _, p := range document.Join(err).(*document.Error).Problems {

@@ -24,7 +24,6 @@ import (
 // eventStream is the type of answers that tell their progress.
 const eventStream = "text/event-stream"
 
-// progress tells how far an answer is: its phase, parts and parts done.
 type progress func(phase string, parts, done int)
 
 // call is an answer for programs: the bytes that the command of the same name writes.
@@ -97,7 +96,6 @@ func (s *Server) programs(mux *http.ServeMux) {
 	})
 }
 
-// tableHandler is a table as JSON.
 func tableHandler[T any](table func() (T, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		t, err := table()
@@ -197,7 +195,6 @@ func (s *Server) call(c *call) http.HandlerFunc {
 	}
 }
 
-// commandOf is the command that several questions are for.
 func commandOf(words map[string]string) (question.Command, error) {
 	name := words["command"]
 	delete(words, "command")
@@ -245,7 +242,6 @@ func marshal(v any) []byte {
 	return b.Bytes()
 }
 
-// sendEvent writes an event of a stream.
 func sendEvent(w http.ResponseWriter, m message) {
 	fmt.Fprintf(w, "event: %s\n", m.name)
 	for line := range bytes.Lines(m.data) {

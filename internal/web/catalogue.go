@@ -17,7 +17,6 @@ import (
 	"throughline/model"
 )
 
-// browsing is the view of what is built in.
 var browsing = &view{path: "catalogue", title: "Catalogue"}
 
 // catalogued is the answer of the view.
@@ -35,7 +34,6 @@ type catalogued struct {
 	Wrong   []document.Problem
 }
 
-// engineRow is an engine of the list.
 type engineRow struct {
 	Name    string   `json:"name"`
 	Title   string   `json:"title"`
@@ -95,7 +93,6 @@ func (s *Server) browse(ctx context.Context, st *state) (content, error) {
 	return content{data: c, pins: pins, commands: []string{}, title: st.language.say("Catalogue"), takes: []link{{"JSON", api.Path + c.Kind}}}, err
 }
 
-// list fills the table of names.
 func list[T table.Any](c *catalogued, st *state, make func() (T, error), names []string) error {
 	t, err := make()
 	if err != nil {

@@ -23,7 +23,6 @@ import (
 	"throughline/op"
 )
 
-// choosing is the view of plans.
 var choosing = &view{
 	path: "choose", title: "Choose", of: question.Plan,
 	pieces: []piece{
@@ -110,7 +109,6 @@ type systemPlan struct {
 	words []map[string]string // of the ranked rows, then of the frontier
 }
 
-// rowWords are those of a candidate.
 func (f *systemPlan) rowWords(c *advice.Candidate) map[string]string {
 	for i := range f.Ranked {
 		if &f.Ranked[i] == c {
@@ -217,7 +215,6 @@ func (s *Server) choose(ctx context.Context, st *state) (content, error) {
 	return s.chosen(ctx, st, plans)
 }
 
-// chosen is the view of plans.
 func (s *Server) chosen(ctx context.Context, st *state, plans []*systemPlan) (content, error) {
 	c := &choice{}
 	out := content{data: c, takes: st.planTakes()}
@@ -249,7 +246,8 @@ func (s *Server) chosen(ctx context.Context, st *state, plans []*systemPlan) (co
 	if err := c.beside(ctx, s, st, plans); err != nil {
 		return content{}, err
 	}
-	return out, c.draw(st, plans, pins)
+	c.draw(st, plans, pins)
+	return out, nil
 }
 
 // comparisons say how much the best of other systems give.
@@ -301,7 +299,6 @@ func (c *choice) explainNone(st *state, f *systemPlan) {
 	}
 }
 
-// ranked is a row of any of the plans.
 type rankedRow struct {
 	of *systemPlan
 	*advice.Candidate
@@ -413,7 +410,6 @@ func (l *language) titleOf(c *advice.Candidate) string {
 	return how
 }
 
-// planText is the plans of its pools.
 func planText(c *advice.Candidate) string {
 	var parts []string
 	for i := range c.Deployment.Pools {
@@ -424,7 +420,7 @@ func planText(c *advice.Candidate) string {
 }
 
 // draw makes the chart.
-func (c *choice) draw(st *state, plans []*systemPlan, pins []pin) error {
+func (c *choice) draw(st *state, plans []*systemPlan, pins []pin) {
 	across, up := picture.FigureOf(picture.Across, st.shown[overName]), picture.FigureOf(picture.Up, st.shown[upName])
 	c.AcrossName, c.UpName = across.Title, up.Title
 	c.Across, c.Up = st.options(picture.Across, overName, across), st.options(picture.Up, upName, up)
@@ -439,11 +435,10 @@ func (c *choice) draw(st *state, plans []*systemPlan, pins []pin) error {
 	chosen.Marks, chosen.Runs = c.marks(st, plans, pins), c.drawn
 	drawn, err := chosen.Draw()
 	if err != nil {
-		return nil // the reasons say why
+		return // the reasons say why
 	}
 	c.Chart, _ = figure(drawn, st.width(mainWidth), 0, "front")
 	c.Limited = strings.Contains(string(c.Chart), `data-p="forbidden"`)
-	return nil
 }
 
 func (st *state) options(list []picture.Figure, name string, on *picture.Figure) (out []option) {

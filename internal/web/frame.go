@@ -152,7 +152,6 @@ func (s *Server) frame(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, out)
 }
 
-// fragment is a part of a page.
 func fragment(name string, p *page) string {
 	var b strings.Builder
 	render(&b, name, p)

@@ -70,7 +70,6 @@ func gridOf(t table.Any, most int) grid {
 	return g
 }
 
-// figureName is the figure that a map shows.
 const figureName = "figure"
 
 func init() { ofPage = append(ofPage, figureName) }
@@ -243,7 +242,6 @@ func (s *Server) cell(w http.ResponseWriter, r *http.Request) {
 	redirect(w, of.to(of.columns[x], of.rows[y]))
 }
 
-// mapFiles are the tables of a map.
 var mapFiles = map[string]filer{
 	"map.csv":     mapFile(table.CSV, csvType),
 	"map.parquet": mapFile(table.Parquet, parquetType),

@@ -69,7 +69,6 @@ func (o *pageWriter) fill(p *page, parts ...string) {
 	o.w.Write(b.Bytes())
 }
 
-// stage writes what is known so far.
 func (o *pageWriter) stage(c *content, err error) {
 	o.fill(o.page(c, err), "stage")
 	if f, ok := o.w.(http.Flusher); ok {
@@ -84,7 +83,6 @@ func (o *pageWriter) late() {
 	}
 }
 
-// end writes the answer.
 func (o *pageWriter) end(c *content, err error) {
 	o.st.wrong = err
 	o.fill(o.page(c, err), "stage", "bottom")

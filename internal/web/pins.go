@@ -28,7 +28,6 @@ type pin struct {
 	words  map[string]string
 }
 
-// letters of pins.
 const letters = "ABCD"
 
 // estimated predicts a deployment, once.

@@ -28,7 +28,6 @@ const mostListed = 50
 // mostSimulated is how many requests a run may have whose requests are listed: they are all kept.
 const mostSimulated = 200_000
 
-// requestRow is a request for people.
 type requestRow struct {
 	ID                              int64
 	Came, Waited, TTFT, TPOT, Whole string
@@ -42,7 +41,6 @@ type stepRow struct {
 	Decodes, Tokens, Waiting   int
 }
 
-// stepList is the steps of a request.
 type stepList struct {
 	Says string
 	Rows []stepRow

@@ -82,7 +82,6 @@ func clientFigures(r *validate.Row, ttft, tpot float64) picture.ClientFigures {
 	return out
 }
 
-// measuredRuns predicts the runs of a file that are of a model on one of its systems.
 func measuredRuns(ctx context.Context, in *files.Door, name string, plans []*systemPlan) ([]*validate.Row, error) {
 	left := mostBeside
 	return predictedRuns(ctx, in, name, func(r rows.Row) bool {
@@ -124,7 +123,6 @@ func predictedRuns(ctx context.Context, in *files.Door, name string, only func(r
 	return out, nil
 }
 
-// ofPlans reports whether a run is of the model and one of the systems of plans.
 func ofPlans(r rows.Row, plans []*systemPlan) bool {
 	return modelOf(r) == plans[0].Loaded.Shape.Name && slices.ContainsFunc(plans, func(f *systemPlan) bool { return f.Loaded.Decode.Name == systemOf(r) })
 }

@@ -20,7 +20,6 @@ import (
 	"throughline/internal/validate"
 )
 
-// Options are how a server is set up.
 type Options struct {
 	Key   string            // that requests must know; empty: one drawn at random
 	Files map[string][]byte // that questions may name, besides what is built in
@@ -71,7 +70,6 @@ const (
 	mostOpen      = 512 // connections
 )
 
-// NewServer prepares a server.
 func NewServer(o Options) *Server {
 	s := &Server{key: o.Key, cookie: "throughline", log: o.Log, files: o.Files, hosts: map[string]bool{}, deadline: o.Deadline}
 	if s.key == "" {

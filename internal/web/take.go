@@ -96,7 +96,6 @@ func (f *file) Write(p []byte) (int, error) {
 	return f.Buffer.Write(p)
 }
 
-// written is a file of what a function writes.
 func written(kind string, write func(w io.Writer) error) (*download, error) {
 	var f file
 	err := write(&f)

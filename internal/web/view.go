@@ -94,7 +94,6 @@ func (l viewList) find(path string) *view {
 	return l[slices.IndexFunc(l, func(v *view) bool { return v.path == path })]
 }
 
-// views are all of them.
 var views viewList
 
 // Views lead to each other, so that what they show is set last.
@@ -270,16 +269,13 @@ type page struct {
 	Phase, Elsewhere string
 }
 
-// navigation is a link to a view.
 type navigation struct {
 	Name, To string
 	Current  bool
 }
 
-// T is a word of the page in its language.
 func (p *page) T(word string) string { return p.language.say(word) }
 
-// ProblemCount says how many problems there are.
 func (p *page) ProblemCount() string {
 	if len(p.Problems) == 1 {
 		return p.T("1 problem. Nothing was computed.")
@@ -287,7 +283,6 @@ func (p *page) ProblemCount() string {
 	return p.language.tell("%d problems. Nothing was computed.", len(p.Problems))
 }
 
-// Inner is the content of a view, by its own template.
 func (p *page) Inner() (template.HTML, error) {
 	if p.Content == nil {
 		return "", nil

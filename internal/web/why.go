@@ -25,7 +25,6 @@ import (
 	"throughline/workload"
 )
 
-// explaining is the view of one deployment.
 var explaining = &view{
 	path: "why", title: "Why", of: question.Explain,
 	pieces: append([]piece{{"", "model", "a model", false}, {" on ", "system", "a system", false}}, append(slices.Clone(deployed),
@@ -43,7 +42,6 @@ const windowName = "window"
 
 func init() { ofPage = append(ofPage, stepName, windowName) }
 
-// draws reports whether a chart is to be drawn.
 func (st *state) draws(id string) bool { return len(st.seen) == 0 || slices.Contains(st.seen, id) }
 
 // window reads it; none: a layer in the middle.
@@ -95,7 +93,6 @@ func (partTable) Ms(ms float64) string {
 	return strings.Replace(number.Plain(ms, 3), "-", "−", 1)
 }
 
-// operatorRow is one of the table.
 type operatorRow struct {
 	Ref, Number, Name, Ms, Share, Bound, Use string
 	Part                                     float64 // of the largest
@@ -257,7 +254,6 @@ func (r *reason) fill(s *Server, ctx context.Context, st *state, x *throughline.
 	return nil
 }
 
-// bigTime is the time that the page explains.
 func bigTime(x *throughline.Explained, main int) (big, unit, band string) {
 	p := &x.Phases[main]
 	seconds, name, width := p.Estimate.StepTime, p.StepTitle(), p.Confidence.Band

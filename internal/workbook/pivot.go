@@ -19,7 +19,6 @@ type pivots struct {
 	systems map[string]bool
 }
 
-// question is a row of a pivot.
 type question struct {
 	model         string
 	input, output int

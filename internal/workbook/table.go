@@ -7,7 +7,6 @@ import (
 	"throughline/internal/table"
 )
 
-// WriteTable writes a workbook of the answer in sentences and a table with frozen columns.
 func WriteTable[T any](out io.Writer, answer []string, name string, frozen int, t *table.Table[T]) error {
 	w := &Workbook{Answer: answer, book: spreadsheet.New(AnswerSheet, name)}
 	w.writeAnswer()

@@ -174,7 +174,6 @@ func rawOf(r *result.Record) rawdata.Row {
 	return row
 }
 
-// Write completes the workbook and writes it.
 func (w *Workbook) Write(out io.Writer) error {
 	w.writeAnswer()
 	w.long.Close()

@@ -46,7 +46,6 @@ func Shapes(folder string, log func(title string)) ([]Output, error) {
 	return out, nil
 }
 
-// sizesByKernel are the sizes that were measured of each kernel, by kind of shape.
 type sizesByKernel map[string]map[shape.Kind]map[shape.Size]bool
 
 // add adds the kernels of another table. A kernel is fitted to the first that has it.

@@ -241,7 +241,6 @@ const (
 // PartNames are the columns of a breakdown.
 var PartNames = [partCount]string{"layer", "experts", "GEMM", "attention", "dispatch", "combine", "other"}
 
-// partNames are those of metrics.
 var partNames = map[string]int{
 	"overall": wholeLayer, "moe": expertPart, "gemm": gemmPart, "attention": attentionPart, "dispatch": dispatchPart,
 	"combine": combinePart, "other": otherPart,

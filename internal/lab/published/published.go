@@ -32,7 +32,6 @@ var Columns = []string{
 	"metric", "value", "unit", "evidence", "notes",
 }
 
-// Row is one published figure.
 type Row struct {
 	Cells []string // in the order of Columns
 	Class Class

@@ -380,7 +380,6 @@ func layoutOf(row inputs, phase string) (layout, bool) {
 	return layout{}, false
 }
 
-// drafting reads what is said of drafts.
 func (c *config) drafting(row inputs) {
 	text := row.get("parallelism") + "; " + row.get("notes")
 	for _, d := range drafts {
@@ -444,7 +443,7 @@ func (c *config) work(row inputs) error {
 			return errors.New("no lengths of requests")
 		}
 		p.Input, p.Output = isl, osl
-		return c.clients(row, load)
+		return c.clients(load)
 	}
 	if c.asks == layerPart {
 		c.part = partOf.FindStringSubmatch(row.get("metric"))[1]
@@ -487,7 +486,7 @@ func (c *config) work(row inputs) error {
 }
 
 // clients reads how many wait for answers, or the requests of a benchmark.
-func (c *config) clients(row inputs, load string) error {
+func (c *config) clients(load string) error {
 	p := &c.point
 	if n := firstNumber(clientsOf, load); n > 0 {
 		p.Concurrency = n

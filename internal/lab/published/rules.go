@@ -16,7 +16,6 @@ const (
 	NotCompared Class = "not compared" // with the reason
 )
 
-// Classes in the order of reports.
 var Classes = []Class{Target, Relation, Order, Breakdown, NotCompared}
 
 // quantity is what a figure is of.
