@@ -39,6 +39,9 @@ type Scheduling struct {
 	WaitSteps    int `json:"wait_steps"`
 	BalanceSteps int `json:"balance_steps"`
 
+	// FillsSteps: where prompts come first, the last of a step is cut to fill it.
+	FillsSteps bool
+
 	// ScattersPrompts: separate prefill servers give prompts to their data-parallel ranks at
 	// random.
 	ScattersPrompts bool `json:"scatters_prompts"`
@@ -57,8 +60,21 @@ type Scheduling struct {
 	// DraftSeconds is added to a step with drafts that cannot be prepared during the previous one.
 	DraftSeconds float64 `json:"draft_seconds" required:"true"`
 	FrontEnd
+	Compiling Compiling
 
 	Memory Memory `json:"memory" required:"true"`
+}
+
+// Compiling is what a server that has just started compiles when requests first need it.
+type Compiling struct {
+	// Tile is the tokens of a tile of products of prompts, which are compiled in TileSeconds for
+	// each number of tiles; 0: once for all.
+	Tile        int     `json:"tile" range:"[0,65536]"`
+	TileSeconds float64 `json:"tile_seconds" range:"[0,3600]"`
+	// CutSeconds is what the first step waits for that has tokens of a prompt in the cache.
+	CutSeconds float64 `json:"cut_seconds" range:"[0,3600]"`
+	// Copies: the server has had copies of one prompt, all at once.
+	Copies bool
 }
 
 // FrontEnd is the time of requests outside their steps.
@@ -102,8 +118,10 @@ type ServerOptions struct {
 	SharedApart bool
 	// Unprepared: the host does not prepare a step with drafts during the previous one.
 	Unprepared bool
-	// Warmed: the server has had a load of this kind before.
-	Warmed bool
+	// FillsSteps: the last prompt of a step is cut to fill it.
+	FillsSteps bool
+	// Warmed: the server has had a load of this kind before; Copied: copies of one prompt.
+	Warmed, Copied bool
 	// Chat: requests are messages, of which the server makes prompts.
 	Chat bool
 	// Attention is the attention backend, or that of one phase.

@@ -83,8 +83,17 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 		d.Precision.BlockKernels = p.Kernels
 	}
 	d.Engine = deploy.Engine{Name: e.Name, Title: e.Title, Scheduling: e.scheduling(&d)}
+	if compiled := e.compiled(&d); compiled != nil {
+		d.Engine.Compiling = compiled.Compiling
+		if !d.ServerOptions.FillsSteps { // one that keeps prefixes has met cached tokens as it started
+			d.Engine.Compiling.CutSeconds = 0
+		}
+		if d.ServerOptions.Copied {
+			d.Engine.WaveSeconds, d.Engine.Compiling.CutSeconds, d.Engine.Compiling.Copies = 0, 0, true
+		}
+	}
 	if d.ServerOptions.Warmed {
-		d.Engine.Scheduling.WaveSeconds = 0
+		d.Engine.WaveSeconds, d.Engine.Compiling = 0, deploy.Compiling{}
 	}
 	if d.ServerOptions.Unprepared {
 		d.Engine.Scheduling.DraftSeconds += e.Scheduling.UnpreparedSeconds
@@ -97,6 +106,21 @@ func (e *Engine) Apply(d deploy.Deployment) deploy.Deployment {
 		d.Pools[i].Plan.Behaviour = e.Behaviour(&d, &d.Pools[i])
 	}
 	return d
+}
+
+// compiled is what servers of a deployment compile while they serve; nil: it is not known.
+func (e *Engine) compiled(d *deploy.Deployment) *Compiled {
+	if !d.Assume.Engine || d.Split() || len(d.Pools) == 0 || d.Pools[0].System == nil {
+		return nil
+	}
+	for i := range e.Scheduling.Compiles {
+		c := &e.Scheduling.Compiles[i]
+		if slices.Contains(c.Chips, d.Pools[0].System.Generation) && (!c.Blocks || d.Precision.Blocks()) &&
+			(!c.Latent || d.Model.Attention.Kind == model.Latent && !sparseLatent(d.Model)) {
+			return c
+		}
+	}
+	return nil
 }
 
 // unpacking is the share of the rate of 16-bit products that those of narrower weights reach.
@@ -159,6 +183,7 @@ func (e *Engine) scheduling(d *deploy.Deployment) deploy.Scheduling {
 	if p := d.Of(op.Prefill); p != nil && replicated(shape(d, p)) {
 		out.WaitSteps = 0
 	}
+	out.FillsSteps = d.ServerOptions.FillsSteps && out.Prefill == deploy.First
 	if p := d.Of(op.Decode); p != nil && out.Prefill != deploy.First && d.ServerOptions.StepTokens > 0 {
 		out.Sequences = max(1, min(out.Sequences, out.StepTokens/(1+p.Plan.Drafts)))
 	}

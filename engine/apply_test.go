@@ -409,3 +409,42 @@ func TestAllReduceByEngine(t *testing.T) {
 		}
 	}
 }
+
+// TestCopied: copies of a prompt leave a server to compile what it is known to compile for others:
+// products of FP8 blocks on AMD, nothing for latent attention on Blackwell, where SGLang up to 0.5.6
+// has compiled for prompts that are cut. Where that is not known, the first wave stays.
+func TestCopied(t *testing.T) {
+	for _, c := range []struct {
+		version, chip string
+		blocks        bool
+		wave          bool
+		tile, cut     float64
+	}{
+		{"0.5.12", "CDNA 4", true, false, 1.6, 0}, {"0.5.12", "CDNA 4", false, true, 0, 0}, {"0.5.6", "CDNA 3", true, false, 1.6, 0},
+		{"0.5.2", "CDNA 3", true, true, 0, 0}, {"0.5.12", "Blackwell", true, false, 0, 0}, {"0.5.6", "Blackwell", true, false, 0, 60},
+		{"0.5.5", "Blackwell", false, false, 0, 60}, {"0.5.12", "Hopper", true, true, 0, 0},
+	} {
+		e, err := find(t, "sglang").At(c.version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := exchanging(1, 8)
+		sys := *d.Pools[0].System
+		sys.Generation, d.Pools[0].System = c.chip, &sys
+		if d.ServerOptions.FillsSteps = true; c.blocks {
+			d.Precision.Weight += 4. / (128 * 128)
+		}
+		cold := e.Apply(d).Engine
+		if cold.WaveSeconds <= 0 || cold.Compiling.TileSeconds != c.tile || cold.Compiling.CutSeconds != c.cut {
+			t.Errorf("%+v, cold: a wave of %g s, %+v", c, cold.WaveSeconds, cold.Compiling)
+		}
+		d.ServerOptions.Copied = true
+		if got := e.Apply(d).Engine; (got.WaveSeconds > 0) != c.wave || got.Compiling.TileSeconds != c.tile || got.Compiling.CutSeconds != 0 {
+			t.Errorf("%+v: a wave of %g s, %+v", c, got.WaveSeconds, got.Compiling)
+		}
+		d.ServerOptions.Warmed, d.ServerOptions.FillsSteps = true, false
+		if got := e.Apply(d).Engine; got.WaveSeconds != 0 || got.Compiling != (deploy.Compiling{}) {
+			t.Errorf("%+v, warmed: a wave of %g s, %+v", c, got.WaveSeconds, got.Compiling)
+		}
+	}
+}

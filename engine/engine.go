@@ -62,10 +62,21 @@ type Unpacking struct {
 	Chips []string `json:"chips" required:"true"`
 }
 
+// Compiled is all that servers on chips of these generations compile once they have had copies of a
+// prompt.
+type Compiled struct {
+	Chips  []string `json:"chips" required:"true"`
+	Blocks bool     `json:"blocks"` // where weights have a scale for each block
+	Latent bool     `json:"latent"` // of models with latent attention to all tokens
+	deploy.Compiling
+}
+
 // Scheduling is the facts that decide how an engine serves requests, with their sources.
 type Scheduling struct {
 	deploy.Scheduling
 	plan.Facts
+
+	Compiles []Compiled `json:"compiles"`
 
 	// QuantizedCache: where the cache of quantised weights is FP8. Kernels that read it well came
 	// with FP4 processors; weights with one scale have a cache scale, block-scaled ones do not.

@@ -51,6 +51,13 @@ func TestScripts(t *testing.T) {
 		{row{"model": "DeepSeek-R1", "system": "GB200_NVL72", "engine": "sglang", "weights": "fp4", "mode": "disagg", "concurrency": "64"}, "prefill-moe-a2a-backend", "none"},
 		{row{"model": "DeepSeek-R1", "system": "B200", "engine": "sglang", "weights": "fp8", "mode": "agg", "concurrency": "64", "drafts": "yes", "date": "2026-02-06"}, "unprepared", "true"},
 		{row{"model": "DeepSeek-R1", "system": "B200", "engine": "sglang", "weights": "fp8", "mode": "agg", "concurrency": "64", "drafts": "yes", "date": "2026-05-17"}, "unprepared", ""},
+		{row{"model": "DeepSeek-R1", "system": "MI355X", "engine": "sglang", "weights": "fp8", "mode": "agg", "concurrency": "64", "osl": "1024", "date": "2025-12-10"}, "requests-per-client", "50"},
+		{row{"model": "DeepSeek-R1", "system": "MI355X", "engine": "sglang", "weights": "fp8", "mode": "agg", "concurrency": "64", "osl": "8192", "date": "2025-12-10"}, "requests-per-client", "20"},
+		{row{"model": "DeepSeek-R1", "system": "MI300X", "engine": "sglang", "weights": "fp8", "mode": "agg", "concurrency": "64", "osl": "1024", "date": "2025-12-10"}, "requests-per-client", ""},
+		{row{"model": "DeepSeek-R1", "system": "B200", "engine": "sglang", "weights": "fp8", "mode": "agg", "concurrency": "64", "osl": "1024", "date": "2026-01-13"}, "requests-per-client", ""},
+		{row{"model": "DeepSeek-R1", "system": "B200", "engine": "sglang", "weights": "fp8", "mode": "agg", "concurrency": "64", "date": "2026-01-13"}, "version", "0.5.6"},
+		{row{"model": "gpt-oss-120b", "system": "H100_SXM", "engine": "vllm", "weights": "mxfp4", "mode": "agg", "concurrency": "64", "date": "2026-01-21"}, "copied", "true"},
+		{row{"model": "gpt-oss-120b", "system": "H100_SXM", "engine": "vllm", "weights": "mxfp4", "mode": "agg", "concurrency": "64", "date": "2026-01-20"}, "copied", ""},
 	} {
 		if got := of.Cells(c.f.told())[c.option]; got != c.want {
 			t.Errorf("%+v: %s is %q, want %q", c.f, c.option, got, c.want)

@@ -25,7 +25,7 @@ var Groups = []Group{
 		offload-weights offload-cache gpu-layers`)},
 	{"engine options", strings.Fields(`max-running-requests step-tokens policy attention-backend prefill-attention-backend
 		decode-attention-backend captured-batch captured-prompts chunked-prefill poll-steps wait-steps balance-steps steps-ahead
-		fp8-gemm-backend moe-a2a-backend prefill-moe-a2a-backend shared-apart unprepared warmed unstated`)},
+		fp8-gemm-backend moe-a2a-backend prefill-moe-a2a-backend shared-apart unprepared fills-steps warmed copied unstated`)},
 	{"power and cost", strings.Fields(`price power power-limit energy-price pue carbon`)},
 	{"assumptions", strings.Fields(`assume set fitted step-times steps deployment correct against exact`)},
 	{"several questions", strings.Fields(`vary link where design samples optimise sensitivity points by worst`)},

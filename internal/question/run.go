@@ -62,8 +62,12 @@ var ofRuns = []Setting{
 		Doc: "shared experts are not run among the routed ones", Ref: func(q *Question) any { return &q.Traffic.SharedApart }},
 	{Name: "unprepared", For: Runs,
 		Doc: "the host does not prepare a step with drafts while the one before runs", Ref: func(q *Question) any { return &q.Traffic.Unprepared }},
+	{Name: "fills-steps", For: Runs,
+		Doc: "the last prompt of a step is cut to fill it, as SGLang does of answers of a set length where it keeps no prefixes", Ref: func(q *Question) any { return &q.Traffic.FillsSteps }},
 	{Name: "warmed", For: Runs,
 		Doc: "servers have had a load of this kind before, and compile nothing", Ref: func(q *Question) any { return &q.Traffic.Warmed }},
+	{Name: "copied", For: Runs,
+		Doc: "servers have had copies of one prompt, as many as clients at a time", Ref: func(q *Question) any { return &q.Traffic.Copied }},
 	{Name: "chat", For: Runs,
 		Doc: "requests are messages, of which the server makes prompts", Ref: func(q *Question) any { return &q.Traffic.Chat }},
 }

@@ -49,8 +49,13 @@ func (reader *Reader) addProtocol(r Row, measured bool, out map[string]string) e
 		stated = p.Cells(facts)
 	}
 	out["isl"], out["osl"], out["lengths"] = strconv.Itoa(drawn.Input), strconv.Itoa(drawn.Output), cmp.Or(stated["lengths"], p.Spread)
-	if p.Requests > 0 || r.Cell("lengths") == "" {
-		out["requests_per_client"] = digits(p.Requests)
+	each := p.Requests
+	if n, err := strconv.ParseFloat(stated["requests-per-client"], 64); err == nil && (r.prompts() == "" || perClient.MatchString(r.prompts())) {
+		each = n
+	}
+	delete(stated, "requests-per-client")
+	if each > 0 || r.Cell("lengths") == "" {
+		out["requests_per_client"] = digits(each)
 	}
 	if again := p.Repeated(p.Requests*float64(clients), float64(clients)); again > 0 {
 		out["repeated"] = digits(again)

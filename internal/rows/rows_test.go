@@ -184,6 +184,14 @@ func TestOfflineRows(t *testing.T) {
 			map[string]string{"source": "other", "model": "Llama-3.1-8B", "system": "h200", "num_gpus": "1", "tp": "1", "framework": "vllm", "isl": "1024", "osl": "128", "request_rate": "inf", "num_prompts": "500", "length_spread": "fixed"},
 			map[string]string{"concurrency": "500", "requests_per_client": "1"},
 		},
+		{ // more prompts for each client than a table has in words
+			map[string]string{"source": "InferenceX", "date": "2025-12-10", "model": "DeepSeek-R1", "system": "mi355x", "num_gpus": "8", "tp": "8", "framework": "sglang", "precision": "fp8", "isl": "1024", "osl": "1024", "concurrency": "4", "num_prompts": "10 x conc", "length_spread": "random, range ratio 0.8"},
+			map[string]string{"requests_per_client": "50"},
+		},
+		{ // fewer, which a table has counted
+			map[string]string{"source": "InferenceX", "date": "2025-12-10", "model": "DeepSeek-R1", "system": "mi355x", "num_gpus": "8", "tp": "8", "framework": "sglang", "precision": "fp8", "isl": "1024", "osl": "1024", "concurrency": "4", "num_prompts": "40", "length_spread": "random, range ratio 0.8"},
+			map[string]string{"requests_per_client": "10"},
+		},
 	} {
 		cells := map[string]string{}
 		if c.row["source"] == "" {

@@ -51,6 +51,9 @@ func of(p *serving.Predictor, d *deploy.Deployment, n workload.Lengths, set *Set
 	o.FirstSeconds, o.WaveSeconds = rules.Entry(0, d.Split()), 0
 	if set.Cold {
 		o.WaveSeconds = rules.Cold(d.Split()) + d.Fitted.Wave
+		if o.Compiling = rules.Compiling; o.Compiling.Copies {
+			o.Copied = n.Input
+		}
 	}
 	var err error
 	for i := range d.Pools {

@@ -93,6 +93,8 @@ var toldCases = map[string]fieldCase{
 	"Unprepared": {engine: "sglang", drafts: 1, clients: span{4, 12}, input: span{200, 500}, noLaunch: tableOnly,
 		set: func(d *deploy.Deployment, _ float64) { d.ServerOptions.Unprepared = true }},
 	"Warmed":          {noEffect: "of a cold server: TestWarmed of package engine", noLaunch: tableOnly},
+	"Copied":          {noEffect: "of a cold server: TestCopied of package engine", noLaunch: tableOnly},
+	"FillsSteps":      {noEffect: "the closed form cuts no prompts that fit a step: TestFillsSteps", noLaunch: tableOnly},
 	"Chat":            {noEffect: "of a front end that makes prompts of messages: TestTogether", noLaunch: tableOnly},
 	"Products":        {noEffect: stepTimes, noLaunch: tableOnly},
 	"Exchange":        {noEffect: stepTimes, noLaunch: tableOnly},
@@ -139,6 +141,8 @@ var factCases = map[string]fieldCase{
 	"TogetherSeconds": {noLaunch: ownFact, noEffect: "of messages, which only tables of measured runs tell: TestTogether"},
 	"AnswerSeconds":   {noLaunch: ownFact, noEffect: "tokens queue for the front end in the simulation alone: TestAnswers"},
 	"WaveSeconds":     {noLaunch: ownFact, noEffect: "of a cold server: TestCold"},
+	"Compiling":       {noLaunch: ownFact, noEffect: "of a cold server: TestCompiling"},
+	"FillsSteps":      {noLaunch: ownFact, noEffect: "the closed form cuts no prompts that fit a step: TestFillsSteps"},
 	"Memory": {engine: "trtllm", noLaunch: ownFact, gib: 28, crowded: [2]span{overfull, overfull}, clients: span{60, 120}, input: span{500, 1500}, output: span{500, 1200}, amount: span{1, 3},
 		facts: func(s *deploy.Scheduling, n float64) { s.Memory.TakenGiB += n }},
 }

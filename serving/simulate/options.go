@@ -34,6 +34,10 @@ type Options struct {
 	// Servers that have been warm for a while have no first-wave delay. WaveSeconds applies to the
 	// first step with several prompts, since a single one warms a server up.
 	deploy.FrontEnd
+	// Compiling is of servers that have just started; Copied is the tokens of the prompt that they
+	// have had copies of.
+	Compiling deploy.Compiling
+	Copied    int
 	FrontEnds int // that take in requests; 0 for 1
 
 	// Transfer is how long the cache of a prompt occupies the link between pools, and what is left

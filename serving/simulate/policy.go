@@ -175,13 +175,14 @@ func (r *rank) promptsFirst(t float64) {
 		}
 		hit := r.cachedPrefix(j)
 		size := j.target() - hit
-		if tokens > 0 && tokens+size > r.rules.StepTokens {
+		left := r.rules.StepTokens - tokens
+		if tokens > 0 && size > left && (!r.rules.FillsSteps || left <= 0) {
 			r.blocked = Budget
 			break
 		}
-		cut := r.rules.CutsPrompts && size > r.rules.StepTokens
+		cut := r.rules.CutsPrompts && size > left
 		if cut {
-			size = r.rules.StepTokens
+			size = left
 		}
 		if r.free()-r.fresh(j, hit, r.firstRoom(j, hit+size)) < r.margin() {
 			r.blocked = Cache

@@ -46,6 +46,7 @@ type server struct {
 	sincePoll int       // steps since it last took new requests
 	lone      int       // steps since all ranks had prompts, or prompts were released
 	warm      bool      // a step has had several prompts
+	compiled
 }
 
 type state uint8
@@ -401,7 +402,8 @@ func (r *run) begin(s *server, t float64) {
 		s.warm = true
 		pass, pace = pass+r.WaveSeconds, pace+r.WaveSeconds
 	}
-	r.start(s, t, pass, pace)
+	compiling := r.compiling(s)
+	r.start(s, t, pass+compiling, pace+compiling)
 }
 
 // start starts the scheduled step.
