@@ -188,7 +188,7 @@ func TestColumnsByOtherNames(t *testing.T) {
 // are as popular, in both phases.
 func TestHardlyUneven(t *testing.T) {
 	p := deepseek()
-	p.System, p.Engine, p.TP, p.Batch = "H200", "sglang", 8, 16
+	p.System, p.Engine, p.TP, p.EP, p.Batch = "H200", "sglang", 8, 8, 16
 	step := func(phase question.Phase, popularity string) float64 {
 		p := p
 		p.Phase, p.Popularity = phase, popularity
