@@ -176,7 +176,8 @@ func (r *reader) pair(q *Question, f *File, i int) {
 		key string
 		of  Side
 	}{{"prefill_tp", p.Prefill}, {"decode_tp", p.Decode}} {
-		for _, why := range plan.Whys(plan.SplitMisses(q.Model, side.of.layout())) {
+		_, whys := q.deployment(&p, side.of)
+		for _, why := range whys {
 			r.doc.Problemf(at+"."+side.key, "%s", why)
 		}
 	}

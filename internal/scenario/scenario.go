@@ -10,6 +10,7 @@ import (
 	"throughline/engine"
 	"throughline/estimate"
 	"throughline/hardware"
+	"throughline/internal/question"
 	"throughline/op"
 	"throughline/plan"
 	"throughline/workload"
@@ -52,18 +53,19 @@ func Rows(q *Question) ([]Row, error) {
 	return out, nil
 }
 
-// layout is tensor parallelism alone.
-func (s Side) layout() plan.Split { return plan.Split{DP: 1, PP: 1, TP: s.TP, CP: 1} }
+// deployment is a side on its own, tensor-parallel, or all reasons why there is none.
+func (q *Question) deployment(p *Pair, s Side) (deploy.Deployment, []error) {
+	ask := question.Default()
+	ask.TP, ask.Batch = s.TP, q.Requests
+	l := question.Loaded{Question: ask, Shape: q.Model, Settings: q.Settings, Prefill: s.System, Decode: s.System, Precision: p.Precision, Assumptions: &assume.Physical}
+	return l.Deploy(&ask)
+}
 
 // evaluator prepares a phase, with experts sliced over all processors of a side.
 func (q *Question) evaluator(p *Pair, s Side, phase op.Phase) (*estimate.Evaluator, *plan.Plan, error) {
-	pool := deploy.Pool{System: s.System, Count: 1, Plan: plan.Plan{Layout: plan.Layout{Attention: s.layout(), Pipelined: true}, Batch: plan.Batch{Count: 1, Size: q.Requests}}}
-	of := &pool.Plan
-	if q.Model.IsMoE() {
-		of.Experts = plan.ExpertSplit{EP: 1, TP: s.TP, DP: 1}
-	}
-	d := deploy.Deployment{Model: q.Model, Settings: q.Settings, Precision: p.Precision, Assume: &assume.Physical, Pools: []deploy.Pool{pool}}
-	of.Behaviour = engine.Generic.Behaviour(&d, &pool)
+	d, _ := q.deployment(p, s) // checked with the file
+	of := &d.Pools[0].Plan
+	of.Behaviour = engine.Generic.Behaviour(&d, &d.Pools[0])
 	problem := d.Problem(phase, s.System, workload.Lengths{Input: q.Input, Output: q.Output})
 	problem.Eager = q.eager
 	e, err := estimate.NewEvaluator(&problem)

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -212,5 +213,25 @@ func TestMeasured(t *testing.T) {
 		if math.Abs(c.Error()) > 0.2 {
 			t.Errorf("%s %s: %.1f%%", c.Scenario, c.Phase, 100*c.Error())
 		}
+	}
+}
+
+// TestSharedExperts: a processor of eight holds an eighth of each of the 256 routed experts of
+// DeepSeek-V3, and of the shared one; a step without a host reads that one, too: at least 1/8 of
+// 58 · 3 · 7168 · 2048 bytes at 4.8 TB/s, 66 µs more than without it.
+func TestSharedExperts(t *testing.T) {
+	const text = `{"model": "%s", "engine": "none", "weights": "fp8", "requests": 8, "input": 512, "output": 1, "scenarios": [{"prefill": "H200", "decode": "H200", "prefill_tp": 8, "decode_tp": 8}]}`
+	q, with := ask(t, fmt.Sprintf(text, "DeepSeek-V3"))
+	d, errs := q.deployment(&q.Pairs[0], q.Pairs[0].Decode)
+	if n := d.Pools[0].Plan.ExpertsPerProc(q.Model); len(errs) > 0 || n != 257 {
+		t.Errorf("%d experts, %v", n, errs)
+	}
+	q.Model.Experts.Shared = 0
+	without, err := Rows(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if more := with[0].Decode - without[0].Decode; more < 66e-6 || more > 4*66e-6 {
+		t.Errorf("the shared expert takes %g s", more)
 	}
 }
