@@ -240,6 +240,9 @@ func TestBodies(t *testing.T) {
 	if page := get(s, "GET", "/api/v1/simulate?"+strings.TrimPrefix(to, "/load?"), nil); page.Code != 200 || !strings.Contains(page.Body.String(), `"completed": 3`) {
 		t.Errorf("the trace: status %d: %.400s", page.Code, page.Body)
 	}
+	if gone := get(s, "GET", "/load?model=llama_3_8b&system=H200&trace=AbCd_-12-mine.csv", nil); gone.Code != 400 || !strings.Contains(gone.Body.String(), "AbCd_-12-mine.csv is not here: upload it again") {
+		t.Errorf("a file of somebody else: status %d", gone.Code)
+	}
 	for range keptUploads {
 		s.keep("another", nil)
 	}

@@ -14,6 +14,7 @@ import (
 	"throughline/internal/document"
 	"throughline/internal/files"
 	"throughline/internal/jobfile"
+	"throughline/internal/question"
 )
 
 // upload is a file of a user, kept in memory.
@@ -45,6 +46,21 @@ func (s *Server) keep(given string, data []byte) string {
 	name := secretText(6) + "-" + base[max(0, len(base)-60):]
 	s.uploads.put(name, data)
 	return name
+}
+
+// uploadName matches the names that keep gives.
+var uploadName = regexp.MustCompile(`^[A-Za-z0-9_-]{8}-\S`)
+
+// lacking is what is wrong with a link whose files were not uploaded to this server.
+func (s *Server) lacking(st *state) error {
+	var errs []error
+	for _, setting := range []string{"trace", "measured", "kernels"} {
+		name, _, _ := strings.Cut(st.words[setting], "#") // of which a row may be meant
+		if _, ok := s.held()[name]; !ok && uploadName.MatchString(name) {
+			errs = append(errs, question.OfSetting(setting, errors.New(missingUpload(st.language, name))))
+		}
+	}
+	return document.Join(errs...)
 }
 
 // receive takes a file and leads back to the view, with the file as a word of the question.

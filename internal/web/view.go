@@ -158,6 +158,9 @@ func assets() http.Handler {
 func (s *Server) view(v *view) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		st := v.read(r)
+		if st.wrong == nil {
+			st.wrong = s.lacking(st)
+		}
 		if to := st.address(); st.wrong == nil && to != r.URL.RequestURI() && r.URL.RawQuery != strings.TrimPrefix(to, "/"+v.path+"?") {
 			redirect(w, to)
 			return
