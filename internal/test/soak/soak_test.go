@@ -50,6 +50,8 @@ func TestWhole(t *testing.T) {
 		{map[string]string{"scan.json": "{}", "part-1": "def"}, false, "3", full, ""},
 		{nil, false, "3", full, ""},
 		{map[string]string{"part-1": "de"}, false, "3", full, "part-1"},
+		{map[string]string{"scan.json": "{}", "part-1.parquet": "d"}, false, "3", full, "part-1.parquet"},
+		{map[string]string{"scan.json": "other", "part-1.parquet": "d"}, false, "3", full, ""}, // of other points
 		{map[string]string{"part-2": ""}, true, "137", "", "part-2"},
 		{map[string]string{".unfinished-1": "d"}, true, "137", "", ""},
 		{map[string]string{".unfinished-1": "d"}, false, "3", full, ".unfinished-1"},
