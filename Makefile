@@ -73,7 +73,7 @@ answers-speed:    ## how fast the working tree and the commit BASE are, measured
 # How long each target is fuzzed; the tests read damaged files of a fixed seed besides.
 FUZZTIME = 20s
 
-fuzz:             ## readers of files and streams get whatever breaks them; about twenty targets
+fuzz:             ## readers of files and streams get whatever breaks them; 36 targets
 	@for package in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
 	  for target in $$(grep -h '^func Fuzz' $$package/*_test.go | sed 's/func \(Fuzz[A-Za-z]*\).*/\1/'); do \
 	    echo "$$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 0x $$package || exit 1; \
@@ -90,7 +90,7 @@ mutate:           ## would the tests notice a mistake? changes one operator, num
 # How long the program is left alone.
 SOAKTIME = 1h
 
-soak:             ## Linux: command lines with little memory and few files, a third of them killed; servers under rude clients: nothing else is left behind, nothing grows
+soak:             ## Linux: command lines with little memory and few files, a third of them killed; scans into folders that fill up; servers under rude clients: nothing else is left behind, nothing grows
 	go run ./internal/test/soak -for $(SOAKTIME) -seed $(SEED)
 
 release: notices  ## archives of six systems, Debian packages, a container image, lists of contents and checksums, into build/release
