@@ -384,9 +384,11 @@ func TestFailures(t *testing.T) {
 			}
 		})
 	}
-	// No server at all.
+	// No server at all, not even on a low port that another program of this machine may have.
+	closed := httptest.NewServer(nil)
+	closed.Close()
 	o := options(t, &toy{}, "openai")
-	o.BaseURL, o.Model = "http://127.0.0.1:1", "m"
+	o.BaseURL, o.Model = closed.URL, "m"
 	if _, err := New(context.Background(), o); err == nil || !strings.Contains(err.Error(), "the warm-up failed: connection refused") {
 		t.Error(err)
 	}

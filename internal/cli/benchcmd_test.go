@@ -200,7 +200,9 @@ func TestBenchRefuses(t *testing.T) {
 // TestBenchFails: without a server, and where it answers nothing, the exit code is 1, with what was
 // seen.
 func TestBenchFails(t *testing.T) {
-	if code, out, said := attempt("bench", "--base-url", "http://127.0.0.1:1"); code != exitNoPlan || out != "" || !strings.Contains(said, "the warm-up failed: connection refused") {
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	if code, out, said := attempt("bench", "--base-url", closed.URL); code != exitNoPlan || out != "" || !strings.Contains(said, "the warm-up failed: connection refused") {
 		t.Errorf("exit code %d, said %s", code, said)
 	}
 	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "on fire", http.StatusInternalServerError) }))
