@@ -134,8 +134,8 @@ func (c *commands) whole(left, fresh string, killed bool, ended error, said []by
 		switch name := f.Name(); {
 		case name == manifest, other && strings.HasSuffix(name, ".parquet"):
 			continue
-		case killed && strings.HasPrefix(name, ".unfinished-"):
-			continue // no part, and removed after an hour
+		case killed && (strings.HasPrefix(name, ".unfinished-") || strings.HasPrefix(name, "try-")):
+			continue // no part, and removed after an hour; nor the mark of one that was begun
 		}
 		got, err := os.ReadFile(filepath.Join(left, f.Name()))
 		if err != nil {

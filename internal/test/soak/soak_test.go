@@ -53,7 +53,7 @@ func TestWhole(t *testing.T) {
 		{map[string]string{"scan.json": "{}", "part-1.parquet": "d"}, false, "3", full, "part-1.parquet"},
 		{map[string]string{"scan.json": "other", "part-1.parquet": "d"}, false, "3", full, ""}, // of other points
 		{map[string]string{"part-2": ""}, true, "137", "", "part-2"},
-		{map[string]string{".unfinished-1": "d"}, true, "137", "", ""},
+		{map[string]string{".unfinished-1": "d", "try-0-851-5890ab9f": ""}, true, "137", "", ""},
 		{map[string]string{".unfinished-1": "d"}, false, "3", full, ".unfinished-1"},
 		{nil, false, "3", "no such file", "exit status 3"},
 		{nil, false, "2", full, "exit status 2"},
