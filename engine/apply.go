@@ -231,6 +231,7 @@ func (e *Engine) Behaviour(d *deploy.Deployment, p *deploy.Pool) plan.Behaviour 
 		Launches:        s.launches(p.System),
 		AbsorbedPrompt:  s.absorbedPrompt(p.System),
 		JoinedTile:      e.joinedTile(d, p.System),
+		WindowApart:     e.apart(d, p.System),
 		Pieces:          s.CapturesBy == "tokens" && sparseLatent(d.Model),
 		Staged:          s.staged(&u, p.System),
 		TunedExchange:   s.TunesExchange && p.System != nil && p.System.Kernels != nil && p.System.Kernels.Unfilled(),

@@ -36,7 +36,17 @@ type AttentionBackend struct {
 	Pages   []int    `json:"pages"` // tokens per cache page; none: any
 	// Joined is where grouped attention of a step's prompts and decodes is one call.
 	Joined *Joined `json:"joined"`
-	Source string  `json:"source"` // if it differs from that of all
+	// Apart is where every head of a sequence that decodes reads keys and values for itself.
+	Apart  *Apart `json:"apart"`
+	Source string `json:"source"` // if it differs from that of all
+}
+
+// Apart is attention within windows by a kernel that does not share keys and values among the heads
+// of a group, for models whose names begin so, on chips of some generations.
+type Apart struct {
+	Models []string `json:"models" required:"true"`
+	Chips  []string `json:"chips" required:"true"`
+	Source string   `json:"source" required:"true" nonempty:"true"`
 }
 
 // Joined is one call for a step with prompts, in which each head of a sequence that decodes takes a
@@ -207,6 +217,13 @@ func (e *Engine) joinedTile(d *deploy.Deployment, s *hardware.System) int {
 		return 0
 	}
 	return b.Joined.Tile
+}
+
+// apart reports whether heads of decodes within windows read keys and values for themselves.
+func (e *Engine) apart(d *deploy.Deployment, s *hardware.System) bool {
+	name := cmp.Or(d.ServerOptions.Backend(true), e.Attention.usual(false, s))
+	_, b := e.Attention.find(name, false)
+	return b != nil && b.Apart != nil && slices.Contains(b.Apart.Chips, generation(s)) && begins(d.Model.Name, b.Apart.Models)
 }
 
 func begins(name string, as []string) bool {

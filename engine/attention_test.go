@@ -296,7 +296,8 @@ func TestGenerationOfCopies(t *testing.T) {
 }
 
 // TestJoinedTile: vLLM's FlashAttention 2 takes decodes beside prompts as tiles of 64 queries; 3 of
-// Hopper, models with attention sinks, which have another backend, and other backends do not.
+// Hopper, models with attention sinks, which have another backend, and other backends do not. The
+// chunks of Llama 4 are decoded head by head by TensorRT-LLM before Blackwell.
 func TestJoinedTile(t *testing.T) {
 	for _, c := range []struct {
 		engine, model, chip, backend string
@@ -317,6 +318,23 @@ func TestJoinedTile(t *testing.T) {
 		d.ServerOptions.Attention = c.backend
 		if got := find(t, c.engine).Behaviour(d, pool).JoinedTile; got != c.want {
 			t.Errorf("%+v: %d", c, got)
+		}
+	}
+	for _, c := range []struct {
+		engine, model, chip string
+		want                bool
+	}{
+		{"trtllm", "Llama-4-Maverick-17B-128E", "Hopper", true},
+		{"trtllm", "Llama-4-Maverick-17B-128E", "Blackwell", false},
+		{"trtllm", "Gemma-3-27B", "Hopper", false},
+		{"vllm", "Llama-4-Maverick-17B-128E", "Hopper", false},
+	} {
+		shape := *llama
+		shape.Name = c.model
+		d, pool := (&served{Shape: &shape, Precision: bf16, Instances: 1, GPUsPerNode: 8, Plan: plan.Plan{Layout: plan.Layout{Attention: plan.Split{DP: 1, PP: 1, TP: 1}}}}).parts()
+		pool.System = &hardware.System{Generation: c.chip}
+		if got := find(t, c.engine).Behaviour(d, pool).WindowApart; got != c.want {
+			t.Errorf("%+v: %v", c, got)
 		}
 	}
 	for version, want := range map[string]bool{"vllm@0.17.1": true, "vllm@0.22.1": true, "vllm@0.23": false, "vllm": false} {

@@ -276,6 +276,10 @@ func (s *stage) attend(unit Unit, p *part, t *attention) {
 	queries := p.tokens * t.heads * t.keyDim * s.r
 	result := p.tokens * t.heads * t.valueDim * s.r
 	if s.flash {
+		if s.plan.WindowApart && s.attn.Window > 0 && p.phase == Decode && t.keyCache > 0 {
+			share := t.heads / t.kvHeads
+			t.kvHeads, t.keyCache, t.valueCache = t.heads, t.keyCache*share, t.valueCache*share
+		}
 		kernels := attentionKernels(p, t)
 		o := s.attending(FusedAttention, unit, p)
 		o.Kernels = kernels

@@ -227,6 +227,35 @@ func TestJoined(t *testing.T) {
 	}
 }
 
+// TestWindowApart: within a window, each head of a sequence that decodes reads keys and values for
+// itself where the kernel is that of a head; prompts and layers without a window are as they were.
+func TestWindowApart(t *testing.T) {
+	for _, window := range []int{0, 8192} {
+		m := groupQuery()
+		m.Attention.Window = window
+		p := oneRank
+		p.WindowApart = true
+		l := op.NewLowerer(m, &fused, &precision, &assume.Physical)
+		var shared, apart op.List
+		l.Stage(&oneRank, mixture(&l, mixed...), &shared)
+		l.Stage(&p, mixture(&l, mixed...), &apart)
+		group := float64(m.Attention.Heads / m.Attention.KVHeads)
+		was, is := only(&shared, op.FusedAttention), only(&apart, op.FusedAttention)
+		for i := range was {
+			want := was[i]
+			if window > 0 && want.Phase == op.Decode {
+				want.KVHeads, want.Cache, want.Moved = want.Heads, want.Cache*group, want.Moved*group
+			}
+			if is[i] != want {
+				t.Errorf("window %d: %+v, want %+v", window, is[i], want)
+			}
+		}
+		if group == 1 {
+			t.Fatal("heads share nothing")
+		}
+	}
+}
+
 // TestJoinedStates: beside prompts, three sequences that decode are chunks of 64 tokens of gated
 // delta attention with 4 heads of 2 · 3 elements; 1572 operations for each (TestGatedDelta).
 func TestJoinedStates(t *testing.T) {

@@ -33,6 +33,8 @@ type Behaviour struct {
 	// JoinedTile: beside prompts, the kernel of prompts computes sequences that decode, each head
 	// of which takes a tile of so many queries; 0: they have a kernel of their own.
 	JoinedTile int
+	// WindowApart: of decodes within a window, every head reads keys and values for itself.
+	WindowApart bool
 	// Pieces: graphs of steps with prompts end at every attention, launched operator by operator.
 	Pieces bool
 
