@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"throughline/internal/document"
 	"throughline/workload"
@@ -68,7 +69,8 @@ var file []byte
 //go:embed recipes.csv
 var recipeFile []byte
 
-var known = func() (out struct {
+// Few commands need them: they are read on demand.
+var known = sync.OnceValue(func() (out struct {
 	Checkpoints []Rule     `json:"checkpoints" required:"true"`
 	Documents   []Rule     `json:"documents" required:"true"`
 	Protocols   []Protocol `json:"protocols" required:"true"`
@@ -79,9 +81,9 @@ var known = func() (out struct {
 		panic(err)
 	}
 	return out
-}()
+})
 
-var recipes = func() (out []Rule) {
+var recipes = sync.OnceValue(func() (out []Rule) {
 	lines, err := csv.NewReader(bytes.NewReader(recipeFile)).ReadAll()
 	if err != nil {
 		panic(err)
@@ -110,13 +112,13 @@ var recipes = func() (out []Rule) {
 		out = append(out, r)
 	}
 	return out
-}()
+})
 
 // Named is the protocol that the name of a benchmark begins with, in any of its names, or that it
 // holds, such as "InferenceMAX tables"; nil: none.
 func Named(benchmark string) *Protocol {
-	for i := range known.Protocols {
-		p := &known.Protocols[i]
+	for i := range known().Protocols {
+		p := &known().Protocols[i]
 		if slices.ContainsFunc(append([]string{p.Name}, p.Also...), func(name string) bool { return strings.Contains(benchmark, name) }) {
 			return p
 		}
@@ -126,8 +128,8 @@ func Named(benchmark string) *Protocol {
 
 // OfLengths is the protocol that is known by its lengths.
 func OfLengths(n workload.Lengths) *Protocol {
-	for i := range known.Protocols {
-		p := &known.Protocols[i]
+	for i := range known().Protocols {
+		p := &known().Protocols[i]
 		other := len(p.Lengths) == 0 && p.Multiples == 0 && !p.Named
 		if other || slices.ContainsFunc(p.Lengths, func(l []int) bool { return l[0] == n.Input && l[1] == n.Output }) ||
 			p.Multiples > 0 && n.Input%p.Multiples == 0 && n.Output%p.Multiples == 0 {
@@ -138,10 +140,10 @@ func OfLengths(n workload.Lengths) *Protocol {
 }
 
 // Checkpoint is the cells of a row whose weights a table knows by a shorter word.
-func Checkpoint(row map[string]string) map[string]string { return apply(known.Checkpoints, row) }
+func Checkpoint(row map[string]string) map[string]string { return apply(known().Checkpoints, row) }
 
 // Document is the cells that the document of a row has and the row omits.
-func Document(row map[string]string) map[string]string { return apply(known.Documents, row) }
+func Document(row map[string]string) map[string]string { return apply(known().Documents, row) }
 
 // Dataset is the model and the lengths of a row that prints none.
 func (p *Protocol) Dataset(row map[string]string) map[string]string { return apply(p.Datasets, row) }
@@ -160,8 +162,9 @@ func recipeOf(row map[string]string) *Rule {
 	clients, _ := strconv.ParseFloat(row["concurrency"], 64)
 	var best *Rule
 	least := math.Inf(1)
-	for i := range recipes {
-		r := &recipes[i]
+	all := recipes()
+	for i := range all {
+		r := &all[i]
 		if !r.fits(row) {
 			continue
 		}

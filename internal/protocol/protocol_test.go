@@ -102,10 +102,10 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%+v: version %q, want %q", c.f, got, c.want)
 		}
 	}
-	for _, d := range known.Documents {
+	for _, d := range known().Documents {
 		find("vllm@" + d.Then["version"])
 	}
-	for _, b := range known.Protocols {
+	for _, b := range known().Protocols {
 		for _, s := range b.Rows {
 			if s.Then["version"] != "" {
 				find(s.When["engine"] + "@" + s.Then["version"])

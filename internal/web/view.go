@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
@@ -33,10 +34,12 @@ var assetFiles embed.FS
 
 // templates are all views. The library is that of Go but for methods looked up by name, for which
 // the linker would keep all methods of the program: what views call is a function.
-var templates *template.Template
+var templates func() *template.Template
 
-func init() {
-	templates = template.New("").Funcs(template.FuncMap{
+func init() { templates = sync.OnceValue(parseTemplates) } // set here, since views lead to templates
+
+func parseTemplates() *template.Template {
+	templates := template.New("").Funcs(template.FuncMap{
 		"asset": asset, "upload": uploadForm, "emphasized": emphasized, "coded": coded, "Ms": partTable.Ms,
 		"T":     func(p interface{ T(word string) string }, word string) string { return p.T(word) },
 		"Inner": (*page).Inner, "WordList": (*page).WordList, "ProblemCount": (*page).ProblemCount, "Models": (*page).Models, "Systems": (*page).Systems,
@@ -52,6 +55,7 @@ func init() {
 	if err != nil {
 		panic(err) // of files that are in the program
 	}
+	return templates
 }
 
 // aMethod matches a method of a view and what it is called of.
@@ -219,7 +223,7 @@ func (s *Server) part(w http.ResponseWriter, r *http.Request, st *state, compute
 // render fills a template.
 func render(w io.Writer, name string, data any) {
 	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, name, data); err != nil {
+	if err := templates().ExecuteTemplate(&b, name, data); err != nil {
 		panic(err) // a mistake of the template
 	}
 	w.Write(b.Bytes())
@@ -291,7 +295,7 @@ func (p *page) Inner() (template.HTML, error) {
 		return "", nil
 	}
 	var b bytes.Buffer
-	err := templates.ExecuteTemplate(&b, cmp.Or(p.view.template, p.view.path)+".html", p)
+	err := templates().ExecuteTemplate(&b, cmp.Or(p.view.template, p.view.path)+".html", p)
 	return template.HTML(b.String()), err
 }
 
