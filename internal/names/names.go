@@ -23,6 +23,8 @@ type Name struct {
 	Note string   `json:"note"` // why it stands for something that there is not; empty: it is the same
 	// Around: an engine is in it, whose versions are not its own, as in all with a note.
 	Around bool `json:"around"`
+	// Devices is how many a chip is to the software that splits models over them; 0: one.
+	Devices int `json:"devices" range:"[0,64]"`
 
 	words [][]string // of each other name
 }
@@ -155,6 +157,16 @@ var (
 	times   = regexp.MustCompile(`^([a-z]+[0-9]+[a-z]*)x([0-9]{1,4})$`)
 	count   = regexp.MustCompile(`^(?:([0-9]{1,4})x?|x([0-9]{1,4}))$`)
 )
+
+// Devices is how many a chip of a name of the catalogue is to the software.
+func Devices(system string) int {
+	for i := range known.Systems {
+		if known.Systems[i].Name == system {
+			return max(1, known.Systems[i].Devices)
+		}
+	}
+	return 1
+}
 
 // System is the chip that a text names. Unknown words outside brackets make it another one.
 func System(text string) (Found, bool) {

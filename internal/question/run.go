@@ -272,6 +272,12 @@ func (r *runReader) oneServer(q *Question) {
 			r.note(fmt.Errorf("tp is missing: num_gpus says %d GPUs", gpus))
 		}
 	}
+	if per := names.Devices(q.System); per > 1 && gpus > 0 && q.TP*q.PP*q.DP*q.CP == per*gpus && q.TP%per == 0 {
+		q.TP /= per // ranks are counted in devices, of which a chip is several
+		if q.EP > 1 && q.EP%per == 0 {
+			q.EP /= per
+		}
+	}
 	if procs := q.TP * q.PP * q.DP * q.CP; procs > 0 {
 		q.Instances = max(1, q.Instances, gpus/procs)
 	}
