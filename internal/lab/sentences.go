@@ -30,6 +30,8 @@ var sentences = []sentence{
 	{"arrival", `(?i)constant`, "arrival", "constant", true},
 	{"arrival", `(?i)poisson`, "arrival", "poisson", true},
 	{"other_settings", `printed_max_concurrency=([0-9]+)`, "concurrency", "$1", false},
+	{"other_settings", `accelerator=[^;]*(H[0-9]+-(?:NVL|PCIe))`, "system", "$1", true},
+	{"other_settings", `accelerator=[^;]*Power Cap ([0-9]+) W`, "power-limit", "$1", false},
 	{"other_settings", `accept length ([0-9.]+)`, "accept_length", "$1", false},
 	{"other_settings", `replicas=([0-9]+)`, "instances", "$1", false},
 	{"other_settings", `flags:.*-{2}attention-backend[ =]+([A-Za-z0-9_]+)`, "attention-backend", "$1", false},
