@@ -246,3 +246,35 @@ func modelName(u unit) string {
 func fraction(u unit) string   { return strconv.FormatFloat(u.share, 'g', -1, 64) }
 func context(u unit) int       { return max(u.Context, u.MaxContext) }
 func requestTokens(u unit) int { return u.MaxContext }
+
+// Part starts one pool of a deployment.
+type Part struct {
+	What string `json:"what"`
+	Launch
+}
+
+// Parts are the launches of all pools.
+func (e *Engine) Parts(d *deploy.Deployment) []Part {
+	var parts []Part
+	for i := range d.Pools {
+		p := &d.Pools[i]
+		on := func(procs int) string { return plain.Count(procs, "GPU") }
+		if d.Split() && d.Pools[0].System != d.Pools[1].System {
+			on = func(procs int) string { return fmt.Sprintf("%d × %s", procs, p.System.Name) }
+		}
+		what := fmt.Sprintf("%s, on %s", p.Role, on(p.Procs()))
+		if p.Count > 1 {
+			what = fmt.Sprintf("%s, %d instances of %s", p.Role, p.Count, on(p.Plan.Attention.Procs()))
+		}
+		parts = append(parts, Part{what, e.Launch(d, p)})
+	}
+	return parts
+}
+
+// Behind is the engine that prices a deployment; nil: none that can be started.
+func Behind(d *deploy.Deployment) *Engine {
+	if e, err := Find(d.Engine.Name); err == nil && e != Generic {
+		return e
+	}
+	return nil
+}

@@ -7,7 +7,6 @@ import (
 	"throughline/engine"
 	"throughline/internal/question"
 	"throughline/internal/result"
-	"throughline/number"
 	"throughline/op"
 )
 
@@ -28,37 +27,8 @@ func (c *Candidate) Both() *result.Record {
 	return &r
 }
 
-// Part starts one pool of a deployment.
-type Part struct {
-	What string `json:"what"`
-	engine.Launch
-}
-
-// Engine returns the engine that prices a candidate, or nil.
-func (c *Candidate) Engine() *engine.Engine {
-	if e, err := engine.Find(c.Deployment.Engine.Name); err == nil && e != engine.Generic {
-		return e
-	}
-	return nil
-}
-
-func (c *Candidate) Launch(e *engine.Engine) []Part {
-	d := &c.Deployment
-	var parts []Part
-	for i := range d.Pools {
-		p := &d.Pools[i]
-		on := func(procs int) string { return number.Count(procs, "GPU") }
-		if d.Split() && d.Pools[0].System != d.Pools[1].System {
-			on = func(procs int) string { return fmt.Sprintf("%d × %s", procs, p.System.Name) }
-		}
-		what := fmt.Sprintf("%s, on %s", p.Role, on(p.Procs()))
-		if p.Count > 1 {
-			what = fmt.Sprintf("%s, %d instances of %s", p.Role, p.Count, on(p.Plan.Attention.Procs()))
-		}
-		parts = append(parts, Part{what, e.Launch(d, p)})
-	}
-	return parts
-}
+// Engine prices the candidate; nil: none that can be started.
+func (c *Candidate) Engine() *engine.Engine { return engine.Behind(&c.Deployment) }
 
 // Versus returns the best of each mode, if both are ranked, and the throughput of disaggregated
 // over aggregated.

@@ -357,7 +357,7 @@ func launchSections(a *advice.Advice) []Section {
 	}
 	e := a.Ranked[0].Engine()
 	s := Section{Title: "Launch the first", Text: []string{e.Title + " " + e.Options.Version}}
-	for _, part := range a.Ranked[0].Launch(e) {
+	for _, part := range e.Parts(&a.Ranked[0].Deployment) {
 		s.Code = append(s.Code, "# "+part.What+"\n"+strings.Join(part.Commands, "\n"))
 		if part.Config != "" {
 			s.Code = append(s.Code, part.Config)

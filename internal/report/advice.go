@@ -97,7 +97,7 @@ func launch(b *strings.Builder, v table.View, c *advice.Candidate, e *engine.Eng
 		fmt.Fprintln(b, strings.ReplaceAll(v.WrapUnder("  # ", oneLine(err.Error())), "\n   ", "\n  #"))
 		return
 	}
-	for _, part := range c.Launch(e) {
+	for _, part := range e.Parts(&c.Deployment) {
 		fmt.Fprintf(b, "  # %s\n", part.What)
 		for _, c := range part.Commands {
 			fmt.Fprintln(b, indent(c))
@@ -415,7 +415,7 @@ func AdviceJSON(p *advice.Plans) any {
 	if c, engines := a.Launched(); len(engines) > 0 {
 		all := map[string]any{}
 		for _, e := range engines {
-			all[e.Name] = c.Launch(e)
+			all[e.Name] = e.Parts(&c.Deployment)
 		}
 		doc["launch"] = all
 	}

@@ -109,7 +109,7 @@ func (s *Server) load(ctx context.Context, st *state) (content, error) {
 	if st.words["trace"] == "" && st.words["concurrency"] == "" {
 		l.Curve = strings.Replace(st.address(), "/load?", "/load/curve?", 1)
 	}
-	return content{data: l, pins: pins, takes: st.loadTakes(), title: fmt.Sprintf("p99 TTFT %s %s", big.Value, title)}, nil
+	return content{data: l, pins: pins, takes: st.loadTakes(), launched: launchedAs(&sim.Deployment), title: fmt.Sprintf("p99 TTFT %s %s", big.Value, title)}, nil
 }
 
 // startRate is seven tenths of the rate that closed clients reach: one to begin with.

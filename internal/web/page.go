@@ -22,7 +22,7 @@ type pageWriter struct {
 func (o *pageWriter) page(c *content, err error) *page {
 	st := o.st
 	p := &page{
-		state: st, Content: c.data, View: st.view.path, Path: "/" + st.view.path, Title: cmp.Or(c.title, st.title()), Problems: problemsOf(err), Pins: c.pins, Takes: c.takes,
+		state: st, Content: c.data, View: st.view.path, Path: "/" + st.view.path, Title: cmp.Or(c.title, st.title()), Problems: problemsOf(err), Pins: c.pins, Takes: c.takes, Launched: c.launched,
 		Here: st.address(), Language: st.language.code, Theme: st.theme, Commands: c.commands, Phase: c.phase, Elsewhere: c.elsewhere,
 	}
 	if p.Commands == nil && err == nil && len(st.words) > 0 {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"throughline/deploy"
+	"throughline/engine"
 	"throughline/internal/result"
 	"throughline/internal/sentence"
 	"throughline/number"
@@ -18,9 +20,7 @@ type picked struct {
 	Memory   []memoryBar
 	GiB      string
 	Balance  []balanceBar
-	Engine   string
-	Launches []launch
-	Remarks  []string // on all of them
+	Launched launched
 	Load     string
 }
 
@@ -39,6 +39,13 @@ type balanceBar struct {
 	Name        string
 	Used, Limit float64 // in hundredths of the larger one
 	Rate, Of    string
+}
+
+// launched is how a deployment is started.
+type launched struct {
+	Engine   string
+	Launches []launch
+	Remarks  []string // on all of them
 }
 
 // launch is the lines that start servers.
@@ -70,31 +77,39 @@ func (c *choice) pick(st *state, plans []*systemPlan) {
 	if words := r.of.rowWords(r.Candidate); words != nil {
 		c.Picked.Load = st.to(loading, without(words, "batch", "concurrency"), planOrigin(st), st.pins)
 	}
-	if e := r.Engine(); e != nil {
-		c.Picked.Engine = strings.TrimSpace(e.Title + " " + e.Options.Version)
-		for i, part := range r.Launch(e) {
-			c.Picked.Launches = append(c.Picked.Launches, launch{fmt.Sprintf("launch%d", i), part.What, strings.Join(part.Commands, "\n"), part.Config, part.Remarks})
-		}
-		c.Picked.shareRemarks()
+	c.Picked.Launched = launchedAs(&r.Deployment)
+}
+
+// launchedAs is empty where no engine can be started.
+func launchedAs(d *deploy.Deployment) (out launched) {
+	e := engine.Behind(d)
+	if e == nil {
+		return out
 	}
+	out.Engine = strings.TrimSpace(e.Title + " " + e.Options.Version)
+	for i, part := range e.Parts(d) {
+		out.Launches = append(out.Launches, launch{fmt.Sprintf("launch%d", i), part.What, strings.Join(part.Commands, "\n"), part.Config, part.Remarks})
+	}
+	out.shareRemarks()
+	return out
 }
 
 // shareRemarks takes what is said of all launches out of each.
-func (p *picked) shareRemarks() {
+func (l *launched) shareRemarks() {
 	shared := func(text string) bool {
-		return !slices.ContainsFunc(p.Launches, func(l launch) bool { return !slices.Contains(l.Remarks, text) })
+		return !slices.ContainsFunc(l.Launches, func(one launch) bool { return !slices.Contains(one.Remarks, text) })
 	}
-	if len(p.Launches) < 2 {
+	if len(l.Launches) < 2 {
 		return
 	}
-	for _, text := range p.Launches[0].Remarks {
+	for _, text := range l.Launches[0].Remarks {
 		if shared(text) {
-			p.Remarks = append(p.Remarks, text)
+			l.Remarks = append(l.Remarks, text)
 		}
 	}
-	for i := range p.Launches {
-		l := &p.Launches[i]
-		l.Remarks = slices.DeleteFunc(slices.Clone(l.Remarks), func(text string) bool { return slices.Contains(p.Remarks, text) })
+	for i := range l.Launches {
+		one := &l.Launches[i]
+		one.Remarks = slices.DeleteFunc(slices.Clone(one.Remarks), func(text string) bool { return slices.Contains(l.Remarks, text) })
 	}
 }
 

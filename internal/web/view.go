@@ -40,7 +40,7 @@ func init() { templates = sync.OnceValue(parseTemplates) } // set here, since vi
 
 func parseTemplates() *template.Template {
 	templates := template.New("").Funcs(template.FuncMap{
-		"asset": asset, "upload": uploadForm, "emphasized": emphasized, "coded": coded, "Ms": partTable.Ms,
+		"asset": asset, "upload": uploadForm, "launches": launchForm, "emphasized": emphasized, "coded": coded, "Ms": partTable.Ms,
 		"T":     func(p interface{ T(word string) string }, word string) string { return p.T(word) },
 		"Inner": (*page).Inner, "WordList": (*page).WordList, "ProblemCount": (*page).ProblemCount, "Models": (*page).Models, "Systems": (*page).Systems,
 	})
@@ -120,6 +120,7 @@ type content struct {
 	data      any
 	pins      []pin
 	takes     []link
+	launched  launched
 	status    int    // of the response; 0: 200
 	phase     string // what is done now, where this is not the whole answer
 }
@@ -269,6 +270,7 @@ type page struct {
 	Pins     []pin
 	Commands []string
 	Takes    []link
+	Launched launched
 	Here     string
 	Language string
 	Theme    string
@@ -305,6 +307,15 @@ func uploadForm(setting string, p *page) any {
 		*page
 		Setting string
 	}{p, setting}
+}
+
+// launchForm is how a deployment is started; open: the first part is shown.
+func launchForm(l launched, open bool, p *page) any {
+	return struct {
+		*page
+		launched
+		Open bool
+	}{p, l, open}
 }
 
 // WordList is the words of the question but those of the goal, for forms of their own.

@@ -175,7 +175,7 @@ func (s *Server) why(ctx context.Context, st *state) (content, error) {
 	if err := r.fill(s, ctx, st, x); err != nil {
 		return content{}, err
 	}
-	out := content{data: r, pins: pins, takes: st.pointTakes(), title: fmt.Sprintf("%s %s %s: %s", st.language.say("Why"), r.Big, r.Unit, report.PointTitle(x.Answer))}
+	out := content{data: r, pins: pins, takes: st.pointTakes(), launched: launchedAs(&x.Answer.Deployment), title: fmt.Sprintf("%s %s %s: %s", st.language.say("Why"), r.Big, r.Unit, report.PointTitle(x.Answer))}
 	return out, nil
 }
 
