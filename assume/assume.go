@@ -21,8 +21,8 @@ type Assumptions struct {
 	// processors. Otherwise one batch passes through the stages, and experts are spread over all.
 	Pipelined bool `assume:"pipelined" doc:"as many batches as pipeline stages are in flight"`
 	// LeadingDense: leading dense layers of an expert model are dense; otherwise all have experts.
-	LeadingDense bool `assume:"leading-dense" doc:"the leading dense layers of an expert model are dense"`
-	Ends bool `assume:"ends" doc:"embedding, output projection and sampling take part"`
+	LeadingDense   bool `assume:"leading-dense" doc:"the leading dense layers of an expert model are dense"`
+	Ends           bool `assume:"ends" doc:"embedding, output projection and sampling take part"`
 	TouchedExperts bool `assume:"touched-experts" doc:"a step reads only the experts its tokens are expected to visit"`
 	// Imbalance: the busiest processor decides how long the experts take, at its load by chance.
 	Imbalance bool `assume:"imbalance" doc:"the busiest GPU of an expert group decides"`
@@ -53,14 +53,14 @@ type Assumptions struct {
 	FusedAttentionAtMatrixType bool `assume:"fused-at-matrix-type" doc:"fused attention of grouped heads runs at the rate of the matrix type"`
 	// GateElementsPerToken is the element-wise work per token on gate values in an expert layer.
 	GateElementsPerToken float64 `assume:"gate-elements" doc:"elements of the gate that an expert layer reads and writes per token"`
-	ExchangeBuffers bool `assume:"exchange-buffers" doc:"expert exchange buffers hold the tokens of the whole group"`
+	ExchangeBuffers      bool    `assume:"exchange-buffers" doc:"expert exchange buffers hold the tokens of the whole group"`
 
 	// SmallKernels: work between products takes part as engines fuse it: quantisation, rotary
 	// positions with cache writes, routing, sampling, the gates of linear attention.
 	SmallKernels bool `assume:"small-kernels" doc:"the small kernels between products take part, as engines fuse them"`
 	WideResidual bool `assume:"wide-residual" doc:"activations between products have at least 16 bits"`
-	NarrowIndex bool `assume:"narrow-index" doc:"the indexer of sparse attention keeps and scores its keys in 8 bits"`
-	PickedApart bool `assume:"picked-apart" doc:"every query of a prompt reads the entries that an indexer has picked for it, once there are more than it picks"`
+	NarrowIndex  bool `assume:"narrow-index" doc:"the indexer of sparse attention keeps and scores its keys in 8 bits"`
+	PickedApart  bool `assume:"picked-apart" doc:"every query of a prompt reads the entries that an indexer has picked for it, once there are more than it picks"`
 
 	// MemoryFraction of the capacity is usable, less ReserveGiB for the runtime.
 	MemoryFraction float64 `assume:"memory-fraction" bound:"share" doc:"usable share of the memory"`

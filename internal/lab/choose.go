@@ -9,7 +9,6 @@ import (
 
 	"throughline/deploy"
 	"throughline/internal/question"
-	"throughline/internal/validate"
 )
 
 // tuning changes what is known of an engine; nil: nothing.
@@ -144,7 +143,7 @@ func (h *Held) surfaces(ctx context.Context) (map[*judged]*[2]*surface, error) {
 	at := func(p place) (map[*judged][figureCount]float64, error) {
 		figures := map[*judged][figureCount]float64{}
 		tune := func(_ string, s *deploy.Scheduling) { p.tune(s) }
-		err := h.predict(ctx, list, validate.Rates, tune, func(j *judged, f *[figureCount]float64) { figures[j] = *f })
+		err := h.predict(ctx, list, tune, func(j *judged, f *[figureCount]float64) { figures[j] = *f })
 		return figures, err
 	}
 	start, err := at(starts)

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"throughline/engine"
 	"throughline/estimate"
@@ -124,7 +123,7 @@ func HeldOut(ctx context.Context, by *Parting, tables ...*Table) (*Held, error) 
 	}
 	for _, key := range slices.Sorted(maps.Keys(choices)) {
 		c := choices[key]
-		if err := h.predict(ctx, c.runs, validate.Everything, c.constants.tune, func(j *judged, f *[figureCount]float64) { j.held = *f }); err != nil {
+		if err := h.predict(ctx, c.runs, c.constants.tune, func(j *judged, f *[figureCount]float64) { j.held = *f }); err != nil {
 			return nil, err
 		}
 	}
@@ -156,7 +155,7 @@ func (m chosen) list() (out []Chosen) {
 func (h *Held) read(ctx context.Context) error {
 	listed := map[string]int{}
 	for at, t := range h.tables {
-		r, err := t.predictAll(ctx, validate.Trial{})
+		r, err := t.report(ctx, validate.Trial{})
 		if err != nil {
 			return err
 		}
@@ -241,7 +240,7 @@ func trustedOf(r *validate.Report, row *validate.Row) (out [figureCount]*estimat
 }
 
 // predict predicts some runs with other constants.
-func (h *Held) predict(ctx context.Context, list []*judged, depth validate.Depth, tune tuning, set func(*judged, *[figureCount]float64)) error {
+func (h *Held) predict(ctx context.Context, list []*judged, tune tuning, set func(*judged, *[figureCount]float64)) error {
 	for at, t := range h.tables {
 		var runs []*judged
 		for _, j := range list {
@@ -253,7 +252,7 @@ func (h *Held) predict(ctx context.Context, list []*judged, depth validate.Depth
 			continue
 		}
 		some := t.some(runs)
-		r, err := some.predictAll(ctx, validate.Trial{Simulated: depth, Tune: tune})
+		r, err := some.report(ctx, validate.Trial{Tune: tune})
 		if err != nil {
 			return err
 		}
@@ -272,30 +271,6 @@ func (t *Table) some(runs []*judged) *Table {
 		out.rows = append(out.rows, t.rows[j.row])
 	}
 	return out
-}
-
-// predictAll predicts all rows, on two processors.
-func (t *Table) predictAll(ctx context.Context, trial validate.Trial) (*validate.Report, error) {
-	halves := min(2, len(t.rows))
-	var wait sync.WaitGroup
-	reports, errs := make([]*validate.Report, halves), make([]error, halves)
-	cut := func(k int) int { return k * len(t.rows) / halves }
-	for k := range halves {
-		wait.Go(func() {
-			part := &Table{Name: t.Name, header: t.header, rows: t.rows[cut(k):cut(k+1)]}
-			reports[k], errs[k] = part.report(ctx, trial)
-		})
-	}
-	wait.Wait()
-	for k := range halves {
-		if errs[k] != nil {
-			return nil, errs[k]
-		}
-		if k > 0 {
-			reports[0].Rows = append(reports[0].Rows, reports[k].Rows...)
-		}
-	}
-	return reports[0], nil
 }
 
 // report predicts the rows as the program does.

@@ -22,7 +22,7 @@ func madeTable(t *testing.T, one, other float64) *Table {
 		for _, clients := range []int{1, 2, 4, 8} {
 			row := fmt.Sprintf("somebody,%s,H200,vllm,0.11,1,512,64,%d,1,1\n", model, clients)
 			made := tableOf(t, strings.NewReader(madeHeader+row))
-			r, err := made.predictAll(t.Context(), validate.Trial{Tune: func(_ string, s *deploy.Scheduling) { starts.tune(s); s.StepSeconds = step }})
+			r, err := made.report(t.Context(), validate.Trial{Tune: func(_ string, s *deploy.Scheduling) { starts.tune(s); s.StepSeconds = step }})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -68,7 +68,7 @@ var labelled = sync.OnceValues(func() (*validate.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.predict(context.Background(), question.Default(), validate.Trial{Simulated: validate.Everything})
+	return t.predict(context.Background(), question.Default(), validate.Trial{})
 })
 
 func labelledReport(t *testing.T) *validate.Report {

@@ -26,7 +26,7 @@ func TestOfflineThroughput(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer table.Close()
-	r, err := validate.Trial{Simulated: validate.Nothing}.Serving(t.Context(), "serving.csv", table, question.Default())
+	r, err := validate.Trial{Waiting: true}.Serving(t.Context(), "serving.csv", table, question.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	predicted := func(tune tuning) *validate.Report {
-		r, err := public.predict(t.Context(), question.Default(), validate.Trial{Simulated: validate.Nothing, Tune: tune})
+		r, err := public.predict(t.Context(), question.Default(), validate.Trial{Waiting: true, Tune: tune})
 		if err != nil {
 			t.Fatal(err)
 		}

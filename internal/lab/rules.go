@@ -37,7 +37,7 @@ func Rules(ctx context.Context, tables ...*Table) ([]RuleRow, error) {
 	list := h.choosing()
 	predict := func(tune tuning) (map[*judged][figureCount]float64, error) {
 		out := map[*judged][figureCount]float64{}
-		err := h.predict(ctx, list, validate.Rates, tune, func(j *judged, f *[figureCount]float64) { out[j] = *f })
+		err := h.predict(ctx, list, tune, func(j *judged, f *[figureCount]float64) { out[j] = *f })
 		return out, err
 	}
 	built, err := predict(nil)

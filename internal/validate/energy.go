@@ -85,7 +85,7 @@ func taskOf(get func(string) string) energyTask {
 // Energy predicts joules per output token and watts per GPU of serving runs whose batches were kept
 // full.
 func Energy(ctx context.Context, name string, src io.Reader, q question.Question) (*Report, error) {
-	p := newServingPredictor(ctx, q, Trial{Simulated: Nothing})
+	p := newServingPredictor(ctx, q, Trial{Waiting: true})
 	r, err := predictTable(ctx, name, src, energyColumns, func(get func(string) string) Row {
 		row := Row{Class: get("system"), Figures: []Figure{ifMeasured(get("joules_per_output_token")), ifMeasured(get("avg_power_w_per_gpu"))}}
 		row.Group = strings.Join([]string{path.Base(get("model")), get("system"), get("num_gpus"), get("task")}, " ")

@@ -426,7 +426,7 @@ func (got *Fitted) Against(ctx context.Context, name string, src io.Reader, q qu
 
 // NewFitter is one that fits means.
 func NewFitter(ctx context.Context, q question.Question) *Fitter {
-	return &Fitter{servingPredictor: newServingPredictor(ctx, q, Trial{Simulated: Nothing})}
+	return &Fitter{servingPredictor: newServingPredictor(ctx, q, Trial{Waiting: true})}
 }
 
 // Rows reads the runs of a table that have both times and closed-loop clients; others are nil.

@@ -33,18 +33,9 @@ import (
 // sizes it needs; measured times are needed only where errors are asked for.
 var servingColumns = []string{"model", "system", "isl", "osl", "concurrency"}
 
-// Depth is which runs are predicted.
-type Depth int
-
-const (
-	Everything Depth = iota
-	Rates            // the same
-	Nothing          // only those of clients who wait for their answers
-)
-
 // Trial is how a laboratory predicts runs.
 type Trial struct {
-	Simulated Depth
+	Waiting bool // only runs of clients who wait for their answers
 	// Tune changes what is known of an engine; nil: nothing.
 	Tune func(engine string, s *deploy.Scheduling)
 	// Only chooses the rows to predict; nil: all.
@@ -152,13 +143,13 @@ type servingPredictor struct {
 	said      map[string]string // the same by column
 	rows      *rows.Reader
 	figures   []servingFigure // of the table
-	depth     Depth
+	waiting   bool
 	estimator *point.Estimator
 }
 
 // newServingPredictor is one that has read nothing yet.
 func newServingPredictor(ctx context.Context, q question.Question, t Trial) *servingPredictor {
-	p := &servingPredictor{ctx: ctx, given: q, base: q, depth: t.Simulated, said: map[string]string{}, estimator: point.NewEstimator()}
+	p := &servingPredictor{ctx: ctx, given: q, base: q, waiting: t.Waiting, said: map[string]string{}, estimator: point.NewEstimator()}
 	p.estimator.Tune, p.estimator.Rough = t.Tune, true
 	p.base.System, p.base.TP = "", 0
 	for _, word := range question.Words(q.MeasuredOn) { // what is wrong with it is reported already
@@ -376,7 +367,7 @@ func (r *servingRun) kind() string {
 
 func (p *servingPredictor) answer(r *servingRun) (answer, error) {
 	a := answer{output: float64(r.Load.Lengths.Output), gpus: float64(r.Served.Procs()), endless: r.endless()}
-	if r.rate() > 0 && p.depth == Nothing {
+	if r.rate() > 0 && p.waiting {
 		return a, errors.New("requests come at a rate")
 	}
 	var err error
