@@ -10,6 +10,7 @@ import (
 
 	"throughline/hardware"
 	"throughline/hardware/kernel"
+	"throughline/internal/test/builtin"
 )
 
 // computed is the number type that the products of a kernel run in, by its key, and the bytes of an
@@ -110,6 +111,31 @@ func TestKernelsObeyLaws(t *testing.T) {
 		for _, other := range []string{"H200", "H800"} {
 			if a, b := times["H100_SXM"], times[other]; a > 0 && b > 0 && math.Abs(a/b-1) > 0.15 {
 				t.Errorf("%s: %.3g s on an H100, %.3g s on an %s", what, a, b, other)
+			}
+		}
+	}
+}
+
+// TestOneDie: a die under another name draws the same at the same clock: while it is on, while it
+// works, and for an operation. Only its highest clock is another, and its peak in proportion.
+func TestOneDie(t *testing.T) {
+	for _, pair := range [][2]string{{"H200", "H200_NVL"}, {"H100_SXM", "H100_PCIe"}} {
+		var drawn [2][][]float64
+		for i, name := range pair {
+			s := builtin.System(t, name)
+			p := s.Power
+			for mhz := 600.0; mhz <= 1600; mhz += 250 {
+				share := mhz / p.Clock.MHz
+				squared := p.Clock.Squared(share)
+				drawn[i] = append(drawn[i], []float64{(p.On - p.Rest) * share * squared, p.Busy * share * squared,
+					p.Flop["bfloat16"] * squared, p.Flop["float8"] * squared, p.CoreByte * squared})
+			}
+		}
+		for n, at := range drawn[0] {
+			for k, want := range at {
+				if got := drawn[1][n][k]; math.Abs(got/want-1) > 5e-3 {
+					t.Errorf("%v, %d MHz: number %d is %.4g and %.4g", pair, 600+250*n, k, want, got)
+				}
 			}
 		}
 	}
