@@ -45,6 +45,9 @@ type Scheduling struct {
 	// ScattersPrompts: separate prefill servers give prompts to their data-parallel ranks at
 	// random.
 	ScattersPrompts bool `json:"scatters_prompts"`
+	// FewestFirst: the data-parallel rank of a server that has the fewest requests takes a new one;
+	// otherwise they take turns.
+	FewestFirst bool `json:"fewest_first"`
 
 	StepSeconds     float64 `json:"step_seconds" required:"true"`     // of the host, for each step
 	SequenceSeconds float64 `json:"sequence_seconds" required:"true"` // and for each sequence in it, with drafts for each of its tokens

@@ -61,6 +61,7 @@ func of(p *serving.Predictor, d *deploy.Deployment, n workload.Lengths, set *Set
 		out := Pool{Role: pool.Role, Stages: pool.Plan.InFlight(), Ranks: pool.Sharing(d.Model), Times: set.Times}
 		out.Servers, out.Shares = pool.Ranks()/out.Ranks, pool.Role == deploy.Both && out.Ranks > 1
 		out.Scatters = pool.Role == deploy.Prefill && rules.ScattersPrompts
+		out.Fewest = rules.FewestFirst
 		if out.Policy, err = policyOf(p, d, pool, n, set); err != nil {
 			return o, err
 		}

@@ -120,6 +120,7 @@ var factCases = map[string]fieldCase{
 	"FindsPreempted": {noLaunch: ownFact, noEffect: "of requests that are preempted, which the closed form does not know: TestFindsPreempted"},
 	"PipelinesChunks": {engine: "vllm", noLaunch: ownFact, stages: 4, clients: span{1, 1}, input: span{20000, 40000}, output: span{50, 200},
 		facts: func(s *deploy.Scheduling, _ float64) { s.PipelinesChunks = false }},
+	"FewestFirst":     {noLaunch: ownFact, noEffect: "ranks take turns in the closed form: TestFewestFirst"},
 	"ScattersPrompts": {noLaunch: ownFact, noEffect: "ranks take turns in the closed form: TestScattered"},
 	"StepSeconds": {engine: "vllm", noLaunch: ownFact, amount: span{2e-4, 4e-3},
 		facts: func(s *deploy.Scheduling, n float64) { s.StepSeconds += n }},

@@ -278,6 +278,7 @@ func (l *Live) kill(s *server, t float64) {
 			continue
 		}
 		r.moves = slices.Delete(r.moves, i, i+1)
+		m.to.coming--
 		if m.from.server != s {
 			m.from.release(r.jobs.at(m.job))
 			r.wake(m.from.server, t)

@@ -17,6 +17,8 @@ type Pool struct {
 	Shares bool
 	// Scatters: a prompt goes to one of the ranks of a server at random.
 	Scatters bool
+	// Fewest: it goes to the one with the fewest requests.
+	Fewest bool
 	// Stages of the pipeline that as many servers share, each a batch in flight; 0 means 1.
 	Stages int
 

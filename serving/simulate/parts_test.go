@@ -117,6 +117,30 @@ func TestPools(t *testing.T) {
 	}
 }
 
+// TestFewestFirst: of two ranks one has a long answer when the third request comes, whose turn it
+// would be. Caches that are on their way to a rank count: four that leave at once go two and two.
+func TestFewestFirst(t *testing.T) {
+	policy := Policy{Scheduling: deploy.Scheduling{Prefill: deploy.Chunks, StepTokens: 100, Sequences: 8}, Blocks: 1000, BlockTokens: 16}
+	for _, fewest := range []bool{false, true} {
+		o := Options{Pools: []Pool{{Servers: 1, Ranks: 2, Fewest: fewest, Policy: policy, Times: second{}}}}
+		ranks := map[int64]int{}
+		o.Each = func(e *Ended) { ranks[e.ID] = e.Began.Rank }
+		mustRun(t, o, &workload.List{Requests: []workload.Request{{Input: 10, Output: 50}, {Input: 10, Output: 2}, {Arrival: 10, Input: 10, Output: 50}}})
+		if want := map[bool]int{true: 1}[fewest]; ranks[0] != 0 || ranks[1] != 1 || ranks[2] != want {
+			t.Errorf("fewest first %v: ranks %v", fewest, ranks)
+		}
+	}
+	prefill := Pool{Role: deploy.Prefill, Servers: 1, Ranks: 1, Policy: policy, Times: second{}}
+	o := Options{Pools: []Pool{prefill, {Role: deploy.Decode, Servers: 1, Ranks: 2, Fewest: true, Policy: policy, Times: second{}}},
+		Transfer: func(int) (float64, float64) { return 5, 5 }}
+	took := map[int]int{}
+	o.Each = func(e *Ended) { took[e.Ended.Rank]++ }
+	mustRun(t, o, &workload.List{Requests: slices.Repeat([]workload.Request{{Input: 10, Output: 9}}, 4)})
+	if took[0] != 2 || took[1] != 2 {
+		t.Errorf("ranks took %v caches", took)
+	}
+}
+
 // TestScattered: of 400 prompts of a second each that come at once, two servers get 200 each. Their
 // four ranks take 50 each, and 50 s, where these take turns; at random they take 50 with a standard
 // deviation of √(200·¼·¾) = 6.1, and the last prompt of a server ends later.

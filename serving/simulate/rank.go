@@ -158,6 +158,7 @@ type rank struct {
 
 	queue   *int64 // waiting requests on all ranks
 	inbox   inbox
+	coming  int // requests whose cache is on its way from another pool
 	waiting ring
 
 	head, tail int32 // running, in order of admission
@@ -217,6 +218,9 @@ func newRank(rules *Policy, jobs *jobs, bounds []int, random *rand.Rand) *rank {
 
 // load is the requests of a rank, those of the step under way included.
 func (r *rank) load() int { return r.inbox.len() + r.waiting.n + r.admitted }
+
+// expected is the load with the requests that are on their way.
+func (r *rank) expected() int { return r.load() + r.coming }
 
 // running counts jobs that decode or have a partial prompt.
 func (r *rank) running() int {

@@ -16,7 +16,20 @@ func (r *run) take(q *workload.Request) target {
 	return to
 }
 
+// route is the rank that the router gives a request to, or that its server does by itself.
 func (r *run) route(to []target, q *workload.Request, turn *int) target {
+	out := r.routed(to, q, turn)
+	if out.server.pool.Fewest && r.Routing != deploy.PrefixAware {
+		for _, k := range out.server.ranks {
+			if k.expected() < out.expected() {
+				out.rank = k
+			}
+		}
+	}
+	return out
+}
+
+func (r *run) routed(to []target, q *workload.Request, turn *int) target {
 	if len(to) == 1 {
 		return to[0]
 	}
@@ -28,7 +41,7 @@ func (r *run) route(to []target, q *workload.Request, turn *int) target {
 	least, low, high := first, math.MaxInt, 0
 	for i := range to {
 		at := (first + i) % len(to)
-		load := to[at].load()
+		load := to[at].expected()
 		if load < low {
 			least, low = at, load
 		}

@@ -33,6 +33,7 @@ func (r *run) handOver(k *rank, at int32, t float64) bool {
 	r.links[from.rank], r.links[to.rank] = done, done
 	m := move{time: done + r.HandoverSeconds, job: at, from: from, to: to}
 	j.home = target{}
+	to.coming++
 	i := len(r.moves)
 	for i > 0 && r.moves[i-1].time > m.time {
 		i--
@@ -50,6 +51,7 @@ func (r *run) arrived(t float64) {
 	r.moves = append(r.moves[:0], r.moves[1:]...)
 	j := r.jobs.at(m.job)
 	m.from.release(j)
+	m.to.coming--
 	r.wake(m.from.server, t)
 	if j.gone {
 		r.forget(m.job, t)
