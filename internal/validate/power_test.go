@@ -139,7 +139,7 @@ func TestFitOfFewRows(t *testing.T) {
 	if p := hot.Power; p.Rest != 200 || p.On != 200 {
 		t.Errorf("%+v", p)
 	}
-	if _, err := fit("H800", gemm+"\n"); err == nil || !strings.Contains(err.Error(), "no row has its limit_w") {
+	if _, err := fit("H20_96G", gemm+"\n"); err == nil || !strings.Contains(err.Error(), "no row has its limit_w") {
 		t.Errorf("%v", err)
 	}
 }
