@@ -10,6 +10,8 @@ ended() {
 		kill -9 "$pid" 2>/dev/null || true
 		wait "$pid" 2>/dev/null || true
 	done
+	# What containers had mounted stays mounted when their daemons are killed.
+	grep -s " $DIR/" /proc/mounts | cut -d' ' -f2 | sort -r | xargs -r umount -l
 	if [ -n "${KEEP:-}" ]; then echo "kept: $DIR"; else rm -rf "$DIR"; fi
 }
 trap ended EXIT
