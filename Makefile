@@ -20,7 +20,7 @@ lint:
 # Packages that work on several processors at a time, or guard what those share; a test compares the list with the code. The
 # race detector looks for accesses, not for values: there property tests draw a fifth of their cases, long ones a few. All
 # others are arithmetic that nothing runs beside, and is tested without it, under which it takes ten times as long.
-CONCURRENT = ./model ./internal/catalogue ./internal/advice ./internal/lab ./internal/cli ./internal/sweep ./internal/chart ./internal/matrix ./engine ./experts ./search ./hardware ./hardware/kernel ./hardware/shape ./internal/atomicfile ./internal/bench ./internal/emulate ./internal/jobfile ./internal/parquet ./internal/test/answers ./internal/test/cloud ./internal/test/mutate ./internal/test/soak ./internal/document ./internal/web ./internal/parallel ./internal/protocol
+CONCURRENT = ./model ./internal/catalogue ./internal/advice ./internal/cli ./internal/sweep ./internal/chart ./internal/matrix ./engine ./experts ./search ./hardware ./hardware/kernel ./hardware/shape ./internal/atomicfile ./internal/bench ./internal/emulate ./internal/jobfile ./internal/parquet ./internal/test/answers ./internal/test/cloud ./internal/test/mutate ./internal/test/soak ./internal/document ./internal/web ./internal/parallel ./internal/protocol
 # Those whose tests take longest come first, lest one of them runs on alone.
 LONGEST = ./internal/cli ./internal/advice ./internal/validate ./internal/e2e/loop
 PROPERTIES = ./search ./estimate ./op ./hardware/kernel ./internal/advice
