@@ -136,7 +136,7 @@ func TestExamples(t *testing.T) {
 			line, _, _ = strings.Cut(line, " > ")
 			line, input, _ := strings.Cut(line, " < ")
 			// A sweep acts on folders and buckets of others: its script in testdata runs it.
-			if args := strings.Fields(line); len(args) > 0 && cmd.Name() != "completion" && args[1] != "sweep" {
+			if args := strings.Fields(strings.ReplaceAll(line, "'", "")); len(args) > 0 && cmd.Name() != "completion" && args[1] != "sweep" {
 				if args[1] == "init" && len(args) == 3 {
 					os.Remove(args[2])
 				}
